@@ -7,7 +7,7 @@ import httpx
 from tests.stack import Stack
 
 
-def logged_in(site: str) -> dict[str, str]:
+def log_in(site: str) -> dict[str, str]:
     """The cookie of a fresh login."""
     answer = httpx.post(f"{site}/login", data={"username": "demo", "password": "demo"})
     return {"name": "demo_session", "value": answer.cookies["demo_session"]}
@@ -17,7 +17,7 @@ def a_job(stack: Stack) -> dict[str, Any]:
     return stack.job("/account", requires_auth=True, strategy="auto")
 
 
-def added(stack: Stack, job: dict[str, Any], *cookies: dict[str, Any], **more: Any) -> dict[str, Any]:
+def add_session(stack: Stack, job: dict[str, Any], *cookies: dict[str, Any], **more: Any) -> dict[str, Any]:
     answer = stack.client.post("/jobs/sessions", json={"job_id": job["id"], "cookies": cookies, **more})
     assert answer.status_code == 200, answer.text
     return dict(answer.json())

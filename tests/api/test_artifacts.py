@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
-from tests.api.sessions import a_job, added, logged_in, open_intervention
+from tests.api.sessions import a_job, add_session, log_in, open_intervention
 from tests.cli.command import Corral
 from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack
@@ -16,22 +16,22 @@ from tests.stack import Stack
 pytestmark = pytest.mark.browser
 
 
-def failed_run(stack: Stack) -> dict[str, Any]:
+def run_that_fails(stack: Stack) -> dict[str, Any]:
     run = stack.start(stack.job("/blocked", strategy="browser", max_attempts=1))
     ended = stack.ended(run["id"])
     assert (ended["status"], ended["failure_code"]) == ("failed", "blocked")
     return ended
 
 
-def listed(stack: Stack, run: dict[str, Any]) -> list[dict[str, Any]]:
+def list_artifacts(stack: Stack, run: dict[str, Any]) -> list[dict[str, Any]]:
     answer = stack.client.get(f"/jobs/runs/{run['id']}/artifacts")
     assert answer.status_code == 200, answer.text
     return list(answer.json())
 
 
 def test_a_failed_browser_run_shows_what_the_page_looked_like(stack: Stack) -> None:
-    run = failed_run(stack)
-    shot, html = listed(stack, run)
+    run = run_that_fails(stack)
+    shot, html = list_artifacts(stack, run)
     assert (shot["kind"], shot["content_type"], shot["attempt"]) == ("screenshot", "image/png", 1)
     assert (html["kind"], html["content_type"]) == ("html", "text/plain; charset=utf-8")
     assert shot["created_at"].endswith("Z")
@@ -53,8 +53,8 @@ def test_a_failed_browser_run_shows_what_the_page_looked_like(stack: Stack) -> N
 
 
 def test_what_is_not_an_artifact_of_this_run_is_not_found(stack: Stack) -> None:
-    run, other = failed_run(stack), failed_run(stack)
-    [shot, _] = listed(stack, run)
+    run, other = run_that_fails(stack), run_that_fails(stack)
+    [shot, _] = list_artifacts(stack, run)
     base = f"/jobs/runs/{other['id']}/artifacts"
     for name in (shot["id"], "0" * 32, "x", "..%2F..%2Fcorral.db", f"{shot['id']}.png"):
         answer = stack.client.get(f"{base}/{name}")
@@ -70,19 +70,19 @@ def test_what_is_not_an_artifact_of_this_run_is_not_found(stack: Stack) -> None:
 def test_a_good_run_leaves_nothing(stack: Stack) -> None:
     run = stack.start(stack.job("/articles", strategy="browser"))
     assert stack.ended(run["id"])["status"] == "completed"
-    assert listed(stack, run) == []
+    assert list_artifacts(stack, run) == []
 
 
 def test_an_intervention_comes_with_a_screenshot(stack: Stack) -> None:
     job = a_job(stack)
-    added(stack, job, {"name": "demo_session", "value": "no-longer-good"})
+    add_session(stack, job, {"name": "demo_session", "value": "no-longer-good"})
     run = stack.start(job)
     stack.until(run["id"], "waiting_for_human")
     waiting = open_intervention(stack, run)
     shot = stack.client.get(waiting["screenshot"])
     assert shot.headers["content-type"] == "image/png"
     assert shot.content.startswith(b"\x89PNG")
-    session = {"cookies": [logged_in(stack.site)]}
+    session = {"cookies": [log_in(stack.site)]}
     resolved = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session}).json()
     assert resolved["screenshot"] == waiting["screenshot"]
     assert stack.ended(run["id"])["status"] == "completed"
@@ -94,10 +94,10 @@ def test_an_intervention_comes_with_a_screenshot(stack: Stack) -> None:
 
 
 def test_the_command_line_names_them(stack: Stack) -> None:
-    run = failed_run(stack)
+    run = run_that_fails(stack)
     terminal = Corral(stack.data_dir.parent)
     told = terminal.here("run", "show", run["id"], "--json", **stack.environment).json
-    assert told["artifacts"] == listed(stack, run)
+    assert told["artifacts"] == list_artifacts(stack, run)
     shown = terminal.here("run", "show", run["id"], **stack.environment).out
     paths = [Path(line.split()[-1]) for line in shown.splitlines() if "artifacts/" in line]
     assert [path.suffixes for path in paths] == [[".png"], [".html", ".txt"]]
@@ -106,7 +106,7 @@ def test_the_command_line_names_them(stack: Stack) -> None:
 
 def test_the_dashboard_shows_them(stack: Stack) -> None:
     needs_chromium()
-    run = failed_run(stack)
+    run = run_that_fails(stack)
     problems: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=is_sandboxed())

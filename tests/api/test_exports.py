@@ -21,9 +21,9 @@ from corral.api.server import make_server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
 from tests.engine.crawl.site import served, tree
-from tests.engine.crawl.tasks import ended, submit
+from tests.engine.crawl.tasks import submit, wait_for_task
 from tests.export import reading
-from tests.export.fill import filled
+from tests.export.fill import fill_crawl
 from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack
 from tests.waiting import until
@@ -35,7 +35,7 @@ MANY, CHARS = 6000, 10_000
 @pytest.fixture(scope="module")
 def many(stack: Stack) -> str:
     """A run with far more than the buffers of two sockets take: 60 MB."""
-    return filled(stack.environment.get("APP_DATABASE_URL") or f"sqlite:///{stack.data_dir}/corral.db", MANY, CHARS)
+    return fill_crawl(stack.environment.get("APP_DATABASE_URL") or f"sqlite:///{stack.data_dir}/corral.db", MANY, CHARS)
 
 
 def test_a_task_is_exported_in_the_format_it_asked_for(stack: Stack) -> None:
@@ -44,7 +44,7 @@ def test_a_task_is_exported_in_the_format_it_asked_for(stack: Stack) -> None:
             kind: submit(stack, f"{site.url}/", export_format=kind) for kind in ("json", "csv", "jsonl", "parquet")
         }
         for task in tasks.values():
-            ended(stack, task)
+            wait_for_task(stack, task)
     urls = {site.url + path for path in site.pages}
     for kind, task in tasks.items():
         link = stack.client.get(f"/scraping/tasks/{task}/results").json()["metadata"]["export_url"]
@@ -62,7 +62,7 @@ def test_a_task_is_exported_in_the_format_it_asked_for(stack: Stack) -> None:
 def test_kept_pages_are_an_archive(stack: Stack) -> None:
     with served(tree(width=2, depth=1)) as site:
         task = submit(stack, f"{site.url}/", keep_pages=True)
-        ended(stack, task)
+        wait_for_task(stack, task)
     answer = stack.client.get(f"/scraping/tasks/{task}/export", params={"format": "warc"}).raise_for_status()
     assert answer.headers["content-disposition"] == f'attachment; filename="run-{task}.warc.gz"'
     found = {url for kind, url, _, _ in read_warc(answer.content) if kind == "response"}

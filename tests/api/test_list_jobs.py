@@ -26,7 +26,7 @@ def a_shop(lists: int = 3, each: int = 4) -> dict[str, Page]:
     return pages
 
 
-def collected(stack: Stack, job: dict[str, Any], **overrides: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def collect(stack: Stack, job: dict[str, Any], **overrides: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     run = stack.ended(stack.start(job, **overrides)["id"])
     records = stack.client.get(f"/jobs/runs/{run['id']}/records?limit=200").json()
     return run, [record["data"] for record in records]
@@ -41,7 +41,7 @@ def a_job(stack: Stack, site: Site, path: str = "/list?page=1", **said: Any) -> 
 def test_the_items_of_a_list_are_collected_page_after_page(stack: Stack) -> None:
     with served(a_shop()) as site:
         job = a_job(stack, site, list_config=LINKS)
-        run, records = collected(stack, job)
+        run, records = collect(stack, job)
     link = {"css": "h2 > a", "attr": "href"}
     assert job["list_config"] == {
         "item_links": link,
@@ -72,7 +72,7 @@ def test_a_list_has_as_many_pages_and_items_as_are_asked_for(
     stack: Stack, config: dict[str, Any], items: int, lists: int
 ) -> None:
     with served(a_shop()) as site:
-        run, records = collected(stack, a_job(stack, site, list_config={**LINKS, **config}))
+        run, records = collect(stack, a_job(stack, site, list_config={**LINKS, **config}))
     assert (run["status"], len(records)) == ("completed", items)
     assert sum(site.hits[f"/list?page={number}"] > 0 for number in (1, 2, 3)) == lists
 
@@ -82,20 +82,20 @@ def test_an_item_that_fails_makes_it_partial_and_a_list_that_fails_makes_it_fail
     shop["/item/1-0"] = Page(status=400)
     shop["/item/1-1"] = Page(raw="<p>nothing that was asked for</p>" * 20)
     with served(shop) as site:
-        run, records = collected(stack, a_job(stack, site, list_config=LINKS))
+        run, records = collect(stack, a_job(stack, site, list_config=LINKS))
         assert (run["status"], len(records), run["progress"]["failed"]) == ("partial", 10, 2)
         site.pages["/list?page=2"] = Page(status=404)
-        again, fewer = collected(stack, a_job(stack, site, list_config=LINKS))
+        again, fewer = collect(stack, a_job(stack, site, list_config=LINKS))
         assert (again["status"], len(fewer), again["progress"]["failed"]) == ("partial", 2, 3)
         job = a_job(stack, site, list_config=LINKS)
         site.pages["/list?page=1"] = Page(status=404)
-        gone, none = collected(stack, job)
+        gone, none = collect(stack, job)
     assert (gone["status"], gone["failure_code"], none) == ("failed", "bad_response", [])
 
 
 def test_a_list_that_names_nothing_fails_and_says_so(stack: Stack) -> None:
     with served(a_shop()) as site:
-        run, records = collected(stack, a_job(stack, site, list_config={"item_links": "h2 > em > a"}))
+        run, records = collect(stack, a_job(stack, site, list_config={"item_links": "h2 > em > a"}))
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "extraction", "item_links")
     assert "item_links (h2 > em > a) matches no link" in run["error_message"]
     assert records == []
@@ -107,7 +107,7 @@ def test_fields_that_hardly_any_item_has_are_named(stack: Stack) -> None:
     shop["/item/1-0"] = Page(raw="<title>x</title><b class=some>here</b>" + "<p>some words</p>" * 30)
     shop["/item/1-1"] = shop["/item/1-0"]
     with served(shop) as site:
-        run, records = collected(stack, a_job(stack, site, list_config=LINKS, fields=fields))
+        run, records = collect(stack, a_job(stack, site, list_config=LINKS, fields=fields))
         assert (run["status"], len(records)) == ("partial", 4)
         assert run["stats"]["empty_fields"] == {"zzz": 4}
         assert run["stats"]["problems"]["missing"] == ["zzz"]
@@ -123,7 +123,7 @@ def test_a_list_that_its_items_link_back_to_is_no_item(stack: Stack) -> None:
     shop["/item/1-0"] = Page(status=302, headers={"location": "/list?page=1"}, raw="")
     shop["/list?page=1"].raw = f'<h2><a href="/list?page=1">this list</a></h2>{shop["/list?page=1"].raw!s}'
     with served(shop) as site:
-        run, records = collected(stack, a_job(stack, site, list_config=LINKS))
+        run, records = collect(stack, a_job(stack, site, list_config=LINKS))
     assert (run["status"], len(records), run["progress"]["failed"]) == ("partial", 7, 1)
     assert all("/item/" in record["url"] for record in records)
     assert run["stats"]["reasons"] == {"listing": 2, "extraction:redirected_to_list": 1}
@@ -131,13 +131,13 @@ def test_a_list_that_its_items_link_back_to_is_no_item(stack: Stack) -> None:
 
 def test_a_list_that_goes_on_beyond_a_bound_that_nobody_set_is_not_complete(stack: Stack) -> None:
     with served(a_shop(lists=12, each=1)) as site:
-        run, records = collected(stack, a_job(stack, site, list_config=LINKS))
+        run, records = collect(stack, a_job(stack, site, list_config=LINKS))
         assert (run["status"], len(records), run["stats"]["left_out"]) == ("partial", 10, {"list_limit": 1})
         assert run["stats"]["left_out_examples"]["list_limit"].endswith("page=10")
-        run, records = collected(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 10}))
+        run, records = collect(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 10}))
         assert (run["status"], len(records)) == ("completed", 10)
         site.pages["/list?page=2"].raw = '<p>no items</p><a class="next" href="/list?page=3">more</a>'
-        run, records = collected(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 20}))
+        run, records = collect(stack, a_job(stack, site, list_config={**LINKS, "max_pages": 20}))
         assert (run["status"], len(records), run["stats"]["left_out"]) == ("partial", 11, {"empty_list_page": 1})
 
 
@@ -146,9 +146,9 @@ def test_items_elsewhere_are_read_where_their_domain_is_allowed(stack: Stack) ->
         away = there.url.replace("127.0.0.1", "localhost")
         links = f'<h2><a href="{away}/x">x</a></h2><h2><a href="/item/1-0">y</a></h2>'
         with served({**a_shop(), "/list?page=1": Page(raw=links)}) as site:
-            plain, near = collected(stack, a_job(stack, site, list_config=LINKS))
+            plain, near = collect(stack, a_job(stack, site, list_config=LINKS))
             config = {**LINKS, "allowed_domains": ["localhost"]}
-            wide, far = collected(stack, a_job(stack, site, list_config=config))
+            wide, far = collect(stack, a_job(stack, site, list_config=config))
     assert (plain["status"], [record["title"] for record in near]) == ("completed", ["Item /item/1-0"])
     assert wide["status"] == "completed"
     assert {record["title"] for record in far} == {"There", "Item /item/1-0"}
@@ -157,9 +157,9 @@ def test_items_elsewhere_are_read_where_their_domain_is_allowed(stack: Stack) ->
 def test_a_site_is_collected_from_page_to_page_and_brings_records_of_pages_with_the_fields(stack: Stack) -> None:
     with served(a_shop()) as site:
         job = a_job(stack, site, crawl_mode="crawl", fields=[PRICED])
-        run, records = collected(stack, job)
+        run, records = collect(stack, job)
         few = a_job(stack, site, crawl_mode="crawl", fields=[PRICED], list_config={"max_pages": 3})
-        short, _ = collected(stack, few)
+        short, _ = collect(stack, few)
     assert (run["status"], len(records), run["progress"]["done"]) == ("completed", 12, 12)
     assert all(set(record) == {"url", "price"} for record in records)
     assert site.hits["/about"] > 0
@@ -189,7 +189,7 @@ def test_a_job_becomes_a_list_and_is_none_any_more(stack: Stack) -> None:
         job = a_job(stack, site, crawl_mode="single")
         changed = stack.client.patch(f"/jobs/{job['id']}", json={"crawl_mode": "list", "list_config": LINKS})
         assert (changed.status_code, changed.json()["crawl_mode"]) == (200, "list"), changed.text
-        run, records = collected(stack, job)
+        run, records = collect(stack, job)
         assert (run["status"], len(records)) == ("completed", 4)
         copy = stack.client.post(f"/jobs/{job['id']}/clone").json()
         assert (copy["crawl_mode"], copy["list_config"]) == ("list", changed.json()["list_config"])
@@ -197,5 +197,5 @@ def test_a_job_becomes_a_list_and_is_none_any_more(stack: Stack) -> None:
         assert stack.ended(again["id"])["progress"]["done"] == 4
         back = stack.client.patch(f"/jobs/{job['id']}", json={"crawl_mode": "single", "list_config": None})
         assert (back.json()["crawl_mode"], back.json()["list_config"]) == ("single", None)
-        single, of_list = collected(stack, job)
+        single, of_list = collect(stack, job)
     assert (single["kind"], len(of_list)) == ("page", 1)

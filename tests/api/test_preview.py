@@ -21,13 +21,13 @@ def stack(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack
         yield running
 
 
-def asked(stack: Stack, path: str, **body: Any) -> dict[str, Any]:
+def post(stack: Stack, path: str, **body: Any) -> dict[str, Any]:
     answer = stack.client.post(path, json=body)
     assert answer.status_code == 200, answer.text
     return dict(answer.json())
 
 
-def refused(stack: Stack, path: str, **body: Any) -> dict[str, Any]:
+def post_refused(stack: Stack, path: str, **body: Any) -> dict[str, Any]:
     answer = stack.client.post(path, json=body)
     assert answer.status_code == 422, answer.text
     assert answer.json()["detail"] == answer.json()["error"]["message"]
@@ -83,7 +83,7 @@ def nasty() -> Iterator[str]:
 
 def test_a_page_is_shown_with_what_it_offers_and_nothing_is_stored(stack: Stack) -> None:
     before = nothing_is_stored(stack)
-    found = asked(stack, "/jobs/preview", url=f"{stack.site}/articles")
+    found = post(stack, "/jobs/preview", url=f"{stack.site}/articles")
     assert (found["url"], found["fetched_via"], found["warnings"]) == (f"{stack.site}/articles", "http", [])
     assert found["html_snippet"] == httpx.get(f"{stack.site}/articles").text[:MAX_SNIPPET_CHARS]
     by_label = {each["label"]: each for each in reversed(found["suggestions"])}
@@ -94,9 +94,9 @@ def test_a_page_is_shown_with_what_it_offers_and_nothing_is_stored(stack: Stack)
 
 
 def test_every_suggestion_works_as_a_selector_and_as_a_field(stack: Stack) -> None:
-    url = asked(stack, "/jobs/preview", url=f"{stack.site}/articles")
+    url = post(stack, "/jobs/preview", url=f"{stack.site}/articles")
     article = next(each["sample"] for each in url["suggestions"] if each["label"] == "item links")
-    found = asked(stack, "/jobs/preview", url=article)["suggestions"]
+    found = post(stack, "/jobs/preview", url=article)["suggestions"]
     assert {"title", "heading", "date", "author", "description"} <= {each["label"] for each in found}
     keys = ("css", "attr", "all", "regex")
     fields = [{"name": f"f{n}", **{key: each[key] for key in keys}} for n, each in enumerate(found)]
@@ -109,17 +109,17 @@ def test_every_suggestion_works_as_a_selector_and_as_a_field(stack: Stack) -> No
 
 
 def test_a_redirect_is_followed_and_said(stack: Stack) -> None:
-    assert asked(stack, "/jobs/preview", url=f"{stack.site}/redirect?n=2")["url"] == f"{stack.site}/articles"
+    assert post(stack, "/jobs/preview", url=f"{stack.site}/redirect?n=2")["url"] == f"{stack.site}/articles"
 
 
 def test_a_page_that_scripts_fill_is_said_to_need_a_browser(stack: Stack) -> None:
-    [warning] = asked(stack, "/jobs/preview", url=f"{stack.site}/shop")["warnings"]
+    [warning] = post(stack, "/jobs/preview", url=f"{stack.site}/shop")["warnings"]
     assert "prefer_browser" in warning
 
 
 @pytest.mark.browser
 def test_a_browser_shows_what_scripts_have_drawn(stack: Stack) -> None:
-    found = asked(stack, "/jobs/preview", url=f"{stack.site}/shop", prefer_browser=True)
+    found = post(stack, "/jobs/preview", url=f"{stack.site}/shop", prefer_browser=True)
     assert (found["fetched_via"], found["warnings"]) == ("browser", [])
     by_label = {each["label"]: each for each in reversed(found["suggestions"])}
     assert by_label["items"]["css"] == "article.card"
@@ -141,7 +141,7 @@ def test_the_snippet_is_bounded_and_foreign_html_stays_as_it_came(stack: Stack, 
     [("/blocked", "blocked"), ("/missing", "bad_response"), ("/broken", "bad_response"), ("/reset", "network")],
 )
 def test_a_target_that_cannot_be_fetched_is_told_in_the_words_of_a_run(stack: Stack, path: str, code: str) -> None:
-    error = refused(stack, "/jobs/preview", url=stack.site + path)
+    error = post_refused(stack, "/jobs/preview", url=stack.site + path)
     assert (error["code"], error["field"]) == (code, "url")
 
 
@@ -168,29 +168,29 @@ def test_a_target_that_cannot_be_fetched_is_told_in_the_words_of_a_run(stack: St
 def test_forbidden_and_malformed_targets_are_refused(
     stack: Stack, path: str, more: dict[str, Any], url: str, code: str
 ) -> None:
-    error = refused(stack, path, url=url, **more)
+    error = post_refused(stack, path, url=url, **more)
     assert (error["code"], error["field"]) == (code, "url")
 
 
 @pytest.mark.parametrize("by_browser", [False, pytest.param(True, marks=pytest.mark.browser)])
 def test_a_redirect_into_the_network_is_not_followed(stack: Stack, nasty: str, by_browser: bool) -> None:
-    error = refused(stack, "/jobs/preview", url=f"{nasty}/inside", prefer_browser=by_browser)
+    error = post_refused(stack, "/jobs/preview", url=f"{nasty}/inside", prefer_browser=by_browser)
     assert (error["code"], error["field"]) == ("policy", "url")
     assert "APP_EGRESS_ALLOW" in error["hint"]
 
 
 def test_robots_txt_is_asked(stack: Stack) -> None:
-    error = refused(stack, "/jobs/preview", url=f"{stack.site}/private/secret")
+    error = post_refused(stack, "/jobs/preview", url=f"{stack.site}/private/secret")
     assert error["code"] == "policy"
     assert "robots.txt" in error["message"]
 
 
 def test_a_page_that_is_too_large_is_refused(stack: Stack, nasty: str) -> None:
-    assert refused(stack, "/jobs/preview", url=f"{nasty}/large")["code"] == "limit"
+    assert post_refused(stack, "/jobs/preview", url=f"{nasty}/large")["code"] == "limit"
 
 
 def test_what_is_no_page_is_refused(stack: Stack, nasty: str) -> None:
-    error = refused(stack, "/jobs/preview", url=f"{nasty}/image")
+    error = post_refused(stack, "/jobs/preview", url=f"{nasty}/image")
     assert error["code"] == "bad_response"
     assert "image/png" in error["message"]
 
@@ -215,19 +215,19 @@ def test_a_few_are_looked_at_and_the_rest_is_told_to_come_back(stack: Stack) -> 
 
 def test_a_selector_is_tried_as_a_field_would_be(stack: Stack) -> None:
     url = f"{stack.site}/articles"
-    plain = asked(stack, "/jobs/validate-selector", url=url, selector_spec="li.article h2")
+    plain = post(stack, "/jobs/validate-selector", url=url, selector_spec="li.article h2")
     nothing_else = {"xpath": None, "jsonpath": None, "attr": None, "all": False, "regex": None}
     assert plain["selector_spec"] == {"css": "li.article h2", **nothing_else}
     assert (plain["match_count_estimate"], plain["fetched_via"], plain["warnings"]) == (10, "http", [])
     assert isinstance(plain["value_preview"], str)
     links = {"css": "li.article a", "attr": "href", "all": True}
-    every = asked(stack, "/jobs/validate-selector", url=url, selector_spec=links)["value_preview"]
+    every = post(stack, "/jobs/validate-selector", url=url, selector_spec=links)["value_preview"]
     assert len(every) == 10
     assert all(each.startswith(f"{stack.site}/articles/") for each in every)
     pattern = {"css": "title", "regex": r"page (\d+) of (?:\d+)"}
-    found = asked(stack, "/jobs/validate-selector", url=url, selector_spec=pattern)
+    found = post(stack, "/jobs/validate-selector", url=url, selector_spec=pattern)
     assert (found["value_preview"], found["match_count_estimate"]) == ("1", 1)
-    named = asked(stack, "/jobs/validate-selector", url=url, selector_spec={"name": "title"})
+    named = post(stack, "/jobs/validate-selector", url=url, selector_spec={"name": "title"})
     assert named["value_preview"].startswith("Articles")
 
 
@@ -236,7 +236,7 @@ def test_a_selector_is_tried_as_a_field_would_be(stack: Stack) -> None:
     [("li.nothing", 0, "nothing on the page"), ({"css": "li.article", "attr": "href"}, 10, "no attribute 'href'")],
 )
 def test_a_selector_that_finds_nothing_is_told_why(stack: Stack, spec: Any, count: int, told: str) -> None:
-    found = asked(stack, "/jobs/validate-selector", url=f"{stack.site}/articles", selector_spec=spec)
+    found = post(stack, "/jobs/validate-selector", url=f"{stack.site}/articles", selector_spec=spec)
     assert (found["value_preview"], found["match_count_estimate"]) == (None, count)
     assert told in found["warnings"][0]
 
@@ -244,8 +244,8 @@ def test_a_selector_that_finds_nothing_is_told_why(stack: Stack, spec: Any, coun
 @pytest.mark.browser
 def test_a_selector_is_waited_for_in_the_browser(stack: Stack) -> None:
     body = {"url": f"{stack.site}/shop/1", "selector_spec": ".price"}
-    assert asked(stack, "/jobs/validate-selector", **body)["match_count_estimate"] == 0
-    found = asked(stack, "/jobs/validate-selector", **body, prefer_browser=True)
+    assert post(stack, "/jobs/validate-selector", **body)["match_count_estimate"] == 0
+    found = post(stack, "/jobs/validate-selector", **body, prefer_browser=True)
     assert (found["fetched_via"], found["match_count_estimate"]) == ("browser", 1)
     assert found["value_preview"].endswith("EUR")
 
@@ -253,7 +253,7 @@ def test_a_selector_is_waited_for_in_the_browser(stack: Stack) -> None:
 def test_a_pattern_that_never_ends_costs_a_reader_and_not_the_server(stack: Stack, nasty: str) -> None:
     spec = {"css": "p", "regex": "(a+)+$"}
     with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(asked, stack, "/jobs/validate-selector", url=f"{nasty}/slow-pattern", selector_spec=spec)
+        looking = pool.submit(post, stack, "/jobs/validate-selector", url=f"{nasty}/slow-pattern", selector_spec=spec)
         while not looking.done():
             assert httpx.get(f"{stack.url}/ready", timeout=5).status_code == 200
     assert looking.result()["value_preview"] is None
@@ -276,7 +276,7 @@ def test_a_pattern_that_never_ends_costs_a_reader_and_not_the_server(stack: Stac
     ],
 )
 def test_a_selector_that_cannot_be_read_is_refused(stack: Stack, spec: Any, field: str, code: str) -> None:
-    error = refused(stack, "/jobs/validate-selector", url=f"{stack.site}/articles", selector_spec=spec)
+    error = post_refused(stack, "/jobs/validate-selector", url=f"{stack.site}/articles", selector_spec=spec)
     assert (error["code"], error["field"]) == (code, field)
 
 
@@ -285,12 +285,12 @@ def test_a_selector_that_cannot_be_read_is_refused(stack: Stack, spec: Any, fiel
 
 def test_a_list_is_followed_to_its_items_and_its_next_page(stack: Stack) -> None:
     body = {"url": f"{stack.site}/articles", "item_links": "li.article a", "pagination": "a[rel=next]"}
-    found = asked(stack, "/jobs/list-wizard/validate", **body)
+    found = post(stack, "/jobs/list-wizard/validate", **body)
     assert set(found) == {"item_count_estimate", "sample_item_urls", "next_page_url", "warnings"}
     assert (found["item_count_estimate"], len(found["sample_item_urls"]), found["warnings"]) == (10, 5, [])
     assert found["next_page_url"] == f"{stack.site}/articles?page=2"
     as_object = {"css": "li.article a", "attr": "href"}
-    more = asked(stack, "/jobs/list-wizard/validate", **{**body, "item_links": as_object, "max_samples": 7})
+    more = post(stack, "/jobs/list-wizard/validate", **{**body, "item_links": as_object, "max_samples": 7})
     assert len(more["sample_item_urls"]) == 7
     assert more["sample_item_urls"][:5] == found["sample_item_urls"]
 
@@ -304,7 +304,7 @@ def test_a_list_is_followed_to_its_items_and_its_next_page(stack: Stack) -> None
     ],
 )
 def test_a_list_that_would_not_work_is_warned_about(stack: Stack, path: str, more: dict[str, Any], told: str) -> None:
-    found = asked(stack, "/jobs/list-wizard/validate", url=stack.site + path, **more)
+    found = post(stack, "/jobs/list-wizard/validate", url=stack.site + path, **more)
     assert any(told in warning for warning in found["warnings"])
     assert found["next_page_url"] is None
 
@@ -312,8 +312,8 @@ def test_a_list_that_would_not_work_is_warned_about(stack: Stack, path: str, mor
 @pytest.mark.browser
 def test_a_list_that_scripts_draw_is_seen_with_the_browser(stack: Stack) -> None:
     body = {"url": f"{stack.site}/shop", "item_links": "a.name", "pagination": "a.next"}
-    assert any("prefer_browser" in each for each in asked(stack, "/jobs/list-wizard/validate", **body)["warnings"])
-    found = asked(stack, "/jobs/list-wizard/validate", **body, prefer_browser=True)
+    assert any("prefer_browser" in each for each in post(stack, "/jobs/list-wizard/validate", **body)["warnings"])
+    found = post(stack, "/jobs/list-wizard/validate", **body, prefer_browser=True)
     assert found["item_count_estimate"] > 1, found
     assert found["next_page_url"] == f"{stack.site}/shop?page=2"
     assert found["warnings"] == []
@@ -336,8 +336,8 @@ def test_a_list_that_scripts_draw_is_seen_with_the_browser(stack: Stack) -> None
 )
 def test_a_list_request_is_read_strictly(stack: Stack, change: dict[str, Any], field: str) -> None:
     body = {"url": f"{stack.site}/articles", "item_links": "a", **change}
-    assert refused(stack, "/jobs/list-wizard/validate", **body)["field"] == field
+    assert post_refused(stack, "/jobs/list-wizard/validate", **body)["field"] == field
 
 
 def test_unknown_parameters_of_the_address_are_refused(stack: Stack) -> None:
-    assert refused(stack, "/jobs/preview?browser=1", url=stack.site)["field"] == "browser"
+    assert post_refused(stack, "/jobs/preview?browser=1", url=stack.site)["field"] == "browser"

@@ -70,7 +70,7 @@ def address(proxy: Proxy, password: str = PASSWORD) -> str:
     return f"http://user:{password}@127.0.0.1:{proxy.server_address[1]}"
 
 
-def stored_text(stack: Stack) -> str:
+def read_database(stack: Stack) -> str:
     """Everything in the database that could hold it."""
     url = stack.environment.get("APP_DATABASE_URL")
     query = "SELECT document FROM jobs UNION ALL SELECT payload FROM runs UNION ALL SELECT meta FROM events"
@@ -81,14 +81,14 @@ def stored_text(stack: Stack) -> str:
         return str(connection.execute(query).fetchall())
 
 
-def created(stack: Stack, policy: str, **more: Any) -> dict[str, Any]:
+def create_job(stack: Stack, policy: str, **more: Any) -> dict[str, Any]:
     return stack.job("/articles", proxy_policy=policy, max_attempts=1, **more)
 
 
 def test_a_job_with_a_proxy_is_fetched_through_it_and_shows_no_password(stack: Stack, proxy: Proxy) -> None:
     proxy.heads.clear()
     # `auto`: no probe goes to the site, because a probe would go directly.
-    job = created(stack, address(proxy), strategy="auto")
+    job = create_job(stack, address(proxy), strategy="auto")
     shown = f"http://***@127.0.0.1:{proxy.server_address[1]}"
     assert job["proxy_policy"] == shown
     assert proxy.heads == []
@@ -98,8 +98,8 @@ def test_a_job_with_a_proxy_is_fetched_through_it_and_shows_no_password(stack: S
     assert all(head.startswith(f"CONNECT {stack.site.removeprefix('http://')} ") for head in proxy.heads)
     assert len(proxy.heads) == 2, "robots.txt and the page"
     told = stack.client.get(f"/jobs/{job['id']}").text + stack.client.get(f"/jobs/runs/{run['id']}/events").text
-    assert PASSWORD not in told + stored_text(stack) + stack.log.read_text()
-    assert shown in stored_text(stack) or "127.0.0.1" in stored_text(stack)
+    assert PASSWORD not in told + read_database(stack) + stack.log.read_text()
+    assert shown in read_database(stack) or "127.0.0.1" in read_database(stack)
 
 
 def test_neither_the_job_nor_its_run_is_probed_directly(stack: Stack, proxy: Proxy) -> None:
@@ -112,7 +112,7 @@ def test_neither_the_job_nor_its_run_is_probed_directly(stack: Stack, proxy: Pro
 
 
 def test_a_clone_and_a_retry_go_the_same_way(stack: Stack, proxy: Proxy) -> None:
-    job = created(stack, address(proxy))
+    job = create_job(stack, address(proxy))
     clone = stack.client.post(f"/jobs/{job['id']}/clone").json()
     assert clone["proxy_policy"] == job["proxy_policy"]
     run = stack.ended(stack.start(clone)["id"])
@@ -122,10 +122,10 @@ def test_a_clone_and_a_retry_go_the_same_way(stack: Stack, proxy: Proxy) -> None
 
 
 def test_a_proxy_that_refuses_us_fails_the_run_and_nothing_goes_directly(stack: Stack, proxy: Proxy) -> None:
-    run = stack.ended(stack.start(created(stack, address(proxy, "another-canary")))["id"])
+    run = stack.ended(stack.start(create_job(stack, address(proxy, "another-canary")))["id"])
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "network", "proxy")
     assert "407" in run["error_message"]
-    dead = stack.ended(stack.start(created(stack, f"http://127.0.0.1:{free_port()}"))["id"])
+    dead = stack.ended(stack.start(create_job(stack, f"http://127.0.0.1:{free_port()}"))["id"])
     assert (dead["failure_code"], dead["failure_detail"]) == ("network", "proxy")
 
 
@@ -165,12 +165,12 @@ def test_what_is_no_usable_proxy_is_refused_by_name_and_not_repeated(stack: Stac
 
 
 def test_rotating_the_keys_keeps_proxies_open(stack: Stack, proxy: Proxy) -> None:
-    job = created(stack, address(proxy))
+    job = create_job(stack, address(proxy))
     terminal = Corral(stack.data_dir.parent)
-    before = stored_text(stack)
+    before = read_database(stack)
     for _ in range(3):
         assert terminal("session", "rotate", "--json", **stack.environment).code == 0
-    assert stored_text(stack) != before
+    assert read_database(stack) != before
     run = stack.ended(stack.start(job)["id"])
     assert run["stats"]["title"] == "Through the proxy", run
 

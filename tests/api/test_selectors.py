@@ -15,7 +15,7 @@ def stack(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack
         yield running
 
 
-def collected(stack: Stack, path: str, *fields: dict[str, Any]) -> dict[str, Any]:
+def collect(stack: Stack, path: str, *fields: dict[str, Any]) -> dict[str, Any]:
     job = stack.job(path, fields=list(fields))
     assert job["fields"] == list(fields)
     run = stack.ended(stack.start(job)["id"])
@@ -25,7 +25,7 @@ def collected(stack: Stack, path: str, *fields: dict[str, Any]) -> dict[str, Any
 
 
 def test_a_page_by_xpath(stack: Stack) -> None:
-    found = collected(
+    found = collect(
         stack,
         "/articles",
         {"name": "heading", "xpath": "//h1"},
@@ -38,7 +38,7 @@ def test_a_page_by_xpath(stack: Stack) -> None:
 
 
 def test_a_sitemap_by_every_way(stack: Stack) -> None:
-    found = collected(
+    found = collect(
         stack,
         "/sitemap.xml",
         {"name": "css", "css": "url > loc"},
@@ -51,7 +51,7 @@ def test_a_sitemap_by_every_way(stack: Stack) -> None:
 
 
 def test_a_json_answer_by_path(stack: Stack) -> None:
-    found = collected(
+    found = collect(
         stack,
         "/api/products?page=1",
         {"name": "total", "jsonpath": "$.total"},

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.sessions import a_job, added, logged_in, open_intervention
+from tests.api.sessions import a_job, add_session, log_in, open_intervention
 from tests.stack import Stack
 
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ def test_without_a_session_the_run_waits_and_a_login_lets_it_go_on(stack: Stack)
     assert waiting["url"].endswith("/account")
     assert stack.client.get(f"/interventions/{waiting['id']}").json() == waiting
 
-    session = {"cookies": [logged_in(stack.site)]}
+    session = {"cookies": [log_in(stack.site)]}
     answer = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session})
     assert answer.status_code == 200, answer.text
     assert (answer.json()["status"], answer.json()["run_status"]) == ("resolved", "queued")
@@ -39,7 +39,7 @@ def test_without_a_session_the_run_waits_and_a_login_lets_it_go_on(stack: Stack)
 
 def test_a_dead_session_holds_the_run_again(stack: Stack) -> None:
     job = a_job(stack)
-    session = added(stack, job, {"name": "demo_session", "value": CANARY})
+    session = add_session(stack, job, {"name": "demo_session", "value": CANARY})
     run = stack.start(job)
     held = stack.until(run["id"], "waiting_for_human")
     assert (held["failure_code"], held["failure_detail"]) == ("blocked", "session_expired")
@@ -48,7 +48,7 @@ def test_a_dead_session_holds_the_run_again(stack: Stack) -> None:
     waiting = open_intervention(stack, run)
     assert CANARY not in str((held, waiting, checked))
 
-    renewed = added(stack, job, logged_in(stack.site))
+    renewed = add_session(stack, job, log_in(stack.site))
     assert (renewed["id"], renewed["version"], renewed["check"]) == (session["id"], 2, "unchecked")
     assert stack.client.post(f"/jobs/sessions/{session['id']}/validate").json()["valid"] is True
     [info] = stack.client.get(f"/jobs/sessions?job_id={job['id']}").json()
@@ -62,7 +62,7 @@ def test_reads_never_return_what_was_posted(stack: Stack) -> None:
     job = a_job(stack)
     cookie = {"name": "sid", "value": CANARY, "domain": ".example.test", "httpOnly": True, "sameSite": "Strict"}
     more = {"storage": {"https://example.test": {"k": CANARY}}, "headers": {"Authorization": f"Bearer {CANARY}"}}
-    session = added(stack, job, cookie, name="mine", **more)
+    session = add_session(stack, job, cookie, name="mine", **more)
     listed = stack.client.get("/jobs/sessions?limit=200").text
     assert CANARY not in str(session) + listed
     assert (session["name"], session["cookies"], session["domains"]) == ("mine", 1, [".example.test"])
@@ -147,7 +147,7 @@ def test_what_is_wrong_is_named_and_not_quoted(
 
 
 def test_a_session_is_gone_once_deleted(stack: Stack) -> None:
-    session = added(stack, a_job(stack), {"name": "a", "value": CANARY})
+    session = add_session(stack, a_job(stack), {"name": "a", "value": CANARY})
     assert stack.client.delete(f"/jobs/sessions/{session['id']}").status_code == 200
     for answer in (
         stack.client.delete(f"/jobs/sessions/{session['id']}"),

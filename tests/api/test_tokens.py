@@ -17,7 +17,7 @@ def guarded(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sta
         yield running
 
 
-def _asked(stack: Stack, token: str | None, method: str, path: str) -> int:
+def _request_status(stack: Stack, token: str | None, method: str, path: str) -> int:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     return httpx.request(method, stack.url + path, headers=headers, timeout=10).status_code
 
@@ -28,19 +28,19 @@ def test_only_health_and_the_dashboard_are_public(guarded: Stack) -> None:
         for method in methods:
             concrete = path.replace("{job_id}", "x").replace("{run_id}", "x").replace("{record_id}", "x")
             expected_public = path in ("/health", "/ready")
-            status = _asked(guarded, None, method.upper(), concrete)
+            status = _request_status(guarded, None, method.upper(), concrete)
             assert (status != 401) == expected_public, f"{method} {path} answered {status} without a token"
-    assert _asked(guarded, None, "GET", "/") == 200
-    assert _asked(guarded, None, "GET", "/docs") == 200
-    assert _asked(guarded, None, "GET", "/metrics") == 401
-    assert _asked(guarded, None, "GET", "/openapi.json") == 401
+    assert _request_status(guarded, None, "GET", "/") == 200
+    assert _request_status(guarded, None, "GET", "/docs") == 200
+    assert _request_status(guarded, None, "GET", "/metrics") == 401
+    assert _request_status(guarded, None, "GET", "/openapi.json") == 401
 
 
 def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
-    assert _asked(guarded, READ, "GET", "/jobs") == 200
-    assert _asked(guarded, READ, "POST", "/jobs") == 403
-    assert _asked(guarded, WRITE, "POST", "/jobs") == 422
-    assert _asked(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
+    assert _request_status(guarded, READ, "GET", "/jobs") == 200
+    assert _request_status(guarded, READ, "POST", "/jobs") == 403
+    assert _request_status(guarded, WRITE, "POST", "/jobs") == 422
+    assert _request_status(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
     assert httpx.get(f"{guarded.url}/jobs?token={READ}", timeout=10).status_code == 401
 
 

@@ -16,7 +16,7 @@ from tests.stack import Stack
 from tests.store.builders import a_run, add
 
 
-def held_by(stack: Stack, run_id: str) -> dict[str, Any]:
+def node_holding(stack: Stack, run_id: str) -> dict[str, Any]:
     deadline = time.monotonic() + 20 * SLACK
     while time.monotonic() < deadline:
         for worker in stack.client.get("/workers").json():
@@ -31,7 +31,7 @@ def test_a_worker_is_shown_with_the_run_it_holds(stack: Stack) -> None:
     job = stack.job("/slow?seconds=3")
     run = stack.start(job, priority="critical")
 
-    worker = held_by(stack, run["id"])
+    worker = node_holding(stack, run["id"])
     page = stack.client.get(f"/workers/{worker['owner']}/runs?limit=200")
     queues = {queue["queue"]: queue for queue in stack.client.get("/queues").json()}
     stack.ended(run["id"])

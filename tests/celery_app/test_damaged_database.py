@@ -21,7 +21,7 @@ def unhealthy(stack: Stack) -> str | None:
     return str(answer.json()["components"]["database"]["reason"])
 
 
-def refused(stack: Stack, path: str) -> httpx.Response:
+def get_refused(stack: Stack, path: str) -> httpx.Response:
     answer = stack.client.get(path)
     assert answer.status_code == 503, answer.text
     assert answer.json()["error"]["code"] == "storage_unusable"
@@ -48,7 +48,7 @@ def test_a_file_whose_bytes_are_overwritten(tmp_path: Path, site: str) -> None:
             other.execute("PRAGMA user_version=7")
         block_until(lambda: stack.client.get("/jobs").status_code != 200)
         for _ in range(REQUESTS):
-            refused(stack, "/jobs")
+            get_refused(stack, "/jobs")
         assert "is damaged" in (unhealthy(stack) or "")
         assert complaints(stack) == 1
 
@@ -64,7 +64,7 @@ def test_a_table_that_is_dropped_and_restored(tmp_path: Path, site: str, postgre
             assert stack.client.get("/jobs").status_code == 200, "the rest can still be read"
             run = stack.start(job)["id"]
             for _ in range(REQUESTS):
-                refused(stack, f"/jobs/runs/{run}/artifacts")
+                get_refused(stack, f"/jobs/runs/{run}/artifacts")
             assert complaints(stack) == 1
             other.execute("ALTER TABLE lost RENAME TO artifacts")
         block_until(lambda: stack.client.get("/health").status_code == 200)

@@ -159,7 +159,7 @@ class Answers:
                 self.without_retry_after += 1
 
 
-def made_job(url: str, target: str) -> str:
+def create_job(url: str, target: str) -> str:
     body = {"target_url": target, "fields": ["title"], "strategy": "http"}
     answer = httpx.post(f"{url}/jobs", json=body, timeout=20)
     assert answer.status_code == 200, answer.text
@@ -189,7 +189,7 @@ def _submit_one(client: httpx.Client, job: str, answers: Answers, pause_s: float
         time.sleep(0.2)
 
 
-def drained(url: str, within_s: float, logs: Any = str) -> float:
+def wait_until_drained(url: str, within_s: float, logs: Any = str) -> float:
     """Until nothing waits and nothing runs; how long that took."""
     began = time.monotonic()
     with httpx.Client(base_url=url, timeout=30) as client:

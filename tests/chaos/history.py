@@ -84,19 +84,19 @@ def check(store_url: str, answered: Iterable[str] = (), *, drained: bool = True)
     for run in history.runs.values():
         steps = history.steps.get(run.id, [])
         problems = [
-            *(_ended(run) if drained else ()),
+            *(_check_end(run) if drained else ()),
             *_final(steps),
             *_epochs(run, steps),
             *_results(run, steps, history.records.get(run.id, [])),
-            *_numbered(run, steps),
-            *_bounded(run, steps),
+            *_check_numbers(run, steps),
+            *_check_bounds(run, steps),
         ]
         broken += [f"{problem} (run {run.id})" for problem in problems]
     broken += [f"I4 {id_}: records of a run nobody knows" for id_ in history.records.keys() - history.runs.keys()]
     return broken
 
 
-def _ended(run: RunRow) -> Iterator[str]:
+def _check_end(run: RunRow) -> Iterator[str]:
     # A quarantined run waits for a person.
     if RunState(run.state) not in TERMINAL and run.losses < LOSS_CAP:
         yield f"I1 it is {run.state}, not ended"
@@ -132,7 +132,7 @@ def _results(run: RunRow, steps: Sequence[Step], keys: Sequence[str]) -> Iterato
         yield f"I4 results without a win, in state {run.state}"
 
 
-def _numbered(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
+def _check_numbers(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
     if [step.seq for step in steps] != list(range(1, len(steps) + 1)):
         yield f"I5 gaps in the history: {[step.seq for step in steps]}"
     if run.seq != len(steps):
@@ -157,7 +157,7 @@ def _edges(steps: Sequence[Step]) -> Iterator[str]:
         state = following
 
 
-def _bounded(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
+def _check_bounds(run: RunRow, steps: Sequence[Step]) -> Iterator[str]:
     if run.attempt > run.max_attempts:
         yield f"I6 attempt {run.attempt} of {run.max_attempts}"
     retries = sum(step.kind is EventKind.RETRY_SCHEDULED for step in steps)

@@ -11,6 +11,6 @@ def by_level(short: int, long: int, soak: int | None = None) -> int:
     return {"": short, "long": long, "soak": long if soak is None else soak}[LEVEL]
 
 
-def seeded() -> random.Random:
+def make_random() -> random.Random:
     """Random choices that can be had again with CORRAL_CHAOS_SEED."""
     return random.Random(SEED)

@@ -19,10 +19,10 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, RunAction, RunState
 from corral.runtime.new_ids import new_id
 from tests.chaos.client import Client, client_of
-from tests.chaos.level import LEVEL, SEED, by_level, seeded
+from tests.chaos.level import LEVEL, SEED, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import NodeProcess, Stack, wait_for
-from tests.engine.builders import ended, states
+from tests.engine.builders import states, wait_for_runs
 from tests.fetch.browsing import needs_chromium
 from tests.stack import demo_site
 
@@ -81,7 +81,7 @@ async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: St
     )
     node.heard("ready")
     memory = {"node": Memory(), "worker": Memory()}
-    rng, kills, done = seeded(), 0, 0
+    rng, kills, done = make_random(), 0, 0
     with demo_site() as site:
         async with client_of(file_stack.url, file_stack.folder) as client:
             while done < LOADS:
@@ -89,7 +89,7 @@ async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: St
                 done += AT_ONCE
                 memory["node"].note(node.pid, done)
                 if done % KILL_EVERY == 0:
-                    await killed(node, short_folder, client, site)
+                    await kill_worker(node, short_folder, client, site)
                     kills += 1
             for pages in range(0, CALM, AT_ONCE):
                 await a_batch(client, site, rng)
@@ -117,7 +117,7 @@ async def a_batch(client: Client, site: str, rng: random.Random) -> None:
         run = await client.app.store.runs.get(id_)
         if not run.state.is_terminal:
             await client.app.submitter.apply_action(RunId(id_), RunAction.CANCEL)
-    await ended(client.app, ids, 90)
+    await wait_for_runs(client.app, ids, 90)
 
 
 def a_page(url: str) -> NewRun:
@@ -125,7 +125,7 @@ def a_page(url: str) -> NewRun:
     return NewRun(RunId(new_id()), None, "page", Priority.MEDIUM, 3, Strategy.BROWSER, Strategy.BROWSER, payload)
 
 
-async def killed(node: NodeProcess, folder: Path, client: Client, site: str) -> None:
+async def kill_worker(node: NodeProcess, folder: Path, client: Client, site: str) -> None:
     """Kill the worker in the middle of its work; soon nothing of it is left, not even to be buried."""
     pid = node.worker_pids[-1]
     ids = await client.submit(*[a_page(f"{site}/slow?seconds=2") for _ in range(3)])
@@ -138,7 +138,7 @@ async def killed(node: NodeProcess, folder: Path, client: Client, site: str) -> 
         wait_for, lambda: not [each for each in homes(folder) if each.startswith(f"{pid}-")], LEFT_S
     )
     assert [each.pid for each in node.children() if is_zombie(each)] == []
-    await ended(client.app, ids, 90)
+    await wait_for_runs(client.app, ids, 90)
 
 
 def homes(folder: Path) -> list[str]:

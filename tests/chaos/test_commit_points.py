@@ -14,7 +14,7 @@ import pytest
 from tests import services
 from tests.chaos import workload
 from tests.chaos.history import check
-from tests.chaos.level import LEVEL, by_level, seeded
+from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import SETTINGS
 
@@ -60,7 +60,7 @@ def count_points(url: str, folder: Path) -> tuple[int, float]:
     return counter.stat().st_size, took_s
 
 
-def answered(folder: Path) -> list[str]:
+def read_journal(folder: Path) -> list[str]:
     return (folder / "journal").read_text().split()
 
 
@@ -68,10 +68,10 @@ def crash_at(point: str, url: str, folder: Path, plain_s: float) -> list[str]:
     """Crash there, start again, and what is broken afterwards."""
     code, _ = run_workload(url, folder, again=False, env={"CORRAL_CRASH_AT": point})
     if code == 0:
-        return check(url, answered(folder))  # it was done before it got that far
+        return check(url, read_journal(folder))  # it was done before it got that far
     assert code == -signal.SIGKILL, f"{point}: ended with {code}"
     code, took_s = run_workload(url, folder, again=True)
-    broken = check(url, answered(folder))
+    broken = check(url, read_journal(folder))
     if code != 0:
         broken.append(f"the second start ended with {code}")
     if took_s > plain_s + LEASE_S + 2 + NOISE_S:
@@ -80,13 +80,15 @@ def crash_at(point: str, url: str, folder: Path, plain_s: float) -> list[str]:
     return [f"{point}: {each}" for each in broken]
 
 
-def sampled(points: int, wanted: int) -> list[str]:
+def sample_points(points: int, wanted: int) -> list[str]:
     """Both sides of points spread over the workload, or of all of them."""
     if LEVEL:
         chosen = list(range(1, points + 1))
     else:
         step = points / wanted
-        chosen = sorted({min(points, 1 + int(number * step + seeded().random() * step)) for number in range(wanted)})
+        chosen = sorted(
+            {min(points, 1 + int(number * step + make_random().random() * step)) for number in range(wanted)}
+        )
     return [f"{side}:{number}" for number in chosen for side in SIDES]
 
 
@@ -128,9 +130,9 @@ async def hold_everywhere(url_of: UrlOf, tmp_path: Path, wanted: int) -> None:
     place.mkdir()
     url = url_of(place)
     points, plain_s = await asyncio.to_thread(count_points, url, place)
-    assert check(url, answered(place)) == []
+    assert check(url, read_journal(place)) == []
     assert points > 20
-    chosen = sampled(points, wanted)
+    chosen = sample_points(points, wanted)
     broken = await crash_everywhere(chosen, url_of, tmp_path, plain_s)
     assert broken == []
     kind = url.partition(":")[0]

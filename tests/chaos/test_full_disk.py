@@ -12,7 +12,7 @@ from corral.domain.errors import StorageFull
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.chaos.history import check
-from tests.engine.builders import drill, ended, node_of, put, settings_for, started, working
+from tests.engine.builders import drill, node_of, put, settings_for, wait_for_runs, wait_for_start, working
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -49,7 +49,7 @@ def fill(place: Path) -> Path:
 async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -> None:
     async with working(settings_for(small_disk, workers=1, runs_per_process=10)) as app:
         ids = await put(app, *[drill("sleep", seconds=1, record=True) for _ in range(5)])
-        await started(app, *ids)
+        await wait_for_start(app, *ids)
         waiting = await put(app, *[drill("sleep", seconds=0.1, record=True, pad="x" * 1000) for _ in range(200)])
         filler = fill(small_disk)
         await until(lambda: refuses(app, ids, waiting), within_s=40)
@@ -62,7 +62,7 @@ async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -
         filler.unlink()
         took_s = await until(lambda: node_of(app).storage_problem is None, within_s=15)
         assert took_s < 5 * SLACK
-        runs = await ended(app, ids + waiting, timeout_s=60)
+        runs = await wait_for_runs(app, ids + waiting, timeout_s=60)
         assert {run.state for run in runs} == {RunState.COMPLETED}
         assert {run.losses for run in runs} == {0}
         assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in ids + waiting])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests import services
-from tests.chaos.level import LEVEL, by_level, seeded
+from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.engine.crawl.site import Page, Site, served
 from tests.export.warc_reader import read as read_warc
@@ -52,7 +52,7 @@ def status(stack: Stack, task: str) -> dict[str, Any]:
     return dict(stack.client.get(f"/scraping/tasks/{task}/status").json())
 
 
-def ended(stack: Stack, task: str) -> dict[str, Any]:
+def wait_for_task(stack: Stack, task: str) -> dict[str, Any]:
     deadline = time.monotonic() + 120
     while (now := status(stack, task))["status"] in ("pending", "running"):
         assert time.monotonic() < deadline, now
@@ -66,7 +66,7 @@ def submit(stack: Stack, site: Site, count: int) -> str:
     return str(answer.json()["task_id"])
 
 
-def archived(stack: Stack, task: str) -> list[str]:
+def list_archived(stack: Stack, task: str) -> list[str]:
     """The addresses of the pages that were kept."""
     data = stack.client.get(f"/scraping/tasks/{task}/export?format=warc").content
     return sorted(url or "" for kind, url, _, _ in read_warc(data) if kind == "response")
@@ -76,7 +76,7 @@ def archived(stack: Stack, task: str) -> list[str]:
 def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
     kind: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    dice = seeded()
+    dice = make_random()
     count, kills = by_level(200, 5000), by_level(2, 50)
     settings = {"APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "0.5"}
     if kind == "postgresql":
@@ -94,9 +94,9 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
                     time.sleep(0.01)
                 again_s.append(time.monotonic() - began)
                 if killed == kills:
-                    assert ended(stack, task)["status"] == "completed"
+                    assert wait_for_task(stack, task)["status"] == "completed"
                     found = hash_of(stack.client.get(f"/scraping/tasks/{task}/results").json()["results"])
-                    kept = archived(stack, task)
+                    kept = list_archived(stack, task)
                     break
                 time.sleep(dice.random())
                 stack.process.send_signal(signal.SIGKILL)

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from corral.domain.runs.event import EventKind
 from tests.chaos.claim_order import read_claim_order
-from tests.chaos.fleet import Answers, drained, fleet, made_job, submit, until_works
+from tests.chaos.fleet import Answers, create_job, fleet, submit, until_works, wait_until_drained
 from tests.chaos.history import check, query, read
-from tests.chaos.level import by_level, seeded
+from tests.chaos.level import by_level, make_random
 from tests.chaos.report import report
 from tests.services import PostgresCluster, RedisServer
 from tests.slack import SLACK
@@ -19,28 +19,28 @@ KILLS = by_level(1, 30)
 def test_of_several_workers_one_is_killed_every_few_seconds(
     tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer
 ) -> None:
-    url, rng = postgres.create_database(), seeded()
+    url, rng = postgres.create_database(), make_random()
     answers, killed = Answers(), []
     with fleet(tmp_path, url, redis_server.url(6)) as made, demo_site() as site:
         for arguments in (["--beat"], ["--beat"], [])[: by_level(2, 3)]:
             made.start_worker("--concurrency", "5", *arguments)
         for worker in made.workers:
             until_works(worker)
-        job = made_job(made.url, f"{site}/slow?seconds=1")
+        job = create_job(made.url, f"{site}/slow?seconds=1")
         for _ in range(KILLS):
             submit(made.url, job, 25, answers)
             time.sleep(rng.uniform(0.5, 2.0))
             made.kill_worker(rng.choice(made.workers))
             killed.append(time.time())
             until_works(made.start_worker("--concurrency", "5", "--beat"))
-        drained(made.url, 60, made.logs)
+        wait_until_drained(made.url, 60, made.logs)
     assert check(url, answers.ids) == []
     history = read(url)
     ended = [history.runs[id_] for id_ in answers.ids]
     assert {(run.state, run.losses) for run in ended} == {("completed", 0)}
     order = read_claim_order(url)
     assert order.violations == []
-    waits = claimed_again(url, killed)
+    waits = measure_reclaims(url, killed)
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK
     report(
@@ -49,7 +49,7 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
     )
 
 
-def claimed_again(url: str, killed: list[float]) -> list[float]:
+def measure_reclaims(url: str, killed: list[float]) -> list[float]:
     """For each run that was lost: from the kill to its next start, in seconds."""
     waits = []
     lost: dict[str, float] = {}

@@ -12,7 +12,7 @@ from corral.domain.errors import StorageMoved, StorageUnavailable
 from tests import services
 from tests.chaos.client import Client, client_of
 from tests.chaos.history import check
-from tests.chaos.level import LEVEL, by_level, seeded
+from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import Stack, stack_on
 from tests.engine.builders import drill, states
@@ -26,14 +26,14 @@ _SLEEPS_S = 0.3
 async def test_a_move_that_is_killed_again_and_again_loses_and_doubles_nothing(
     file_stack: Stack, postgres: services.PostgresCluster
 ) -> None:
-    target, random = postgres.create_database(), seeded()
+    target, random = postgres.create_database(), make_random()
     file_stack.node(workers=2)
     async with client_of(file_stack.url, file_stack.folder) as client:
         submitting = asyncio.create_task(_submit_until_moved(client))
         killed = 0
-        while killed < KILLS and await _moved(file_stack.folder, target, random.uniform(0.3, 2.5)) < 0:
+        while killed < KILLS and await _migrate(file_stack.folder, target, random.uniform(0.3, 2.5)) < 0:
             killed += 1
-        assert await _moved(file_stack.folder, target, None) == 0
+        assert await _migrate(file_stack.folder, target, None) == 0
         await submitting
         answered = client.answered
     with stack_on(target, file_stack.folder / "new") as there:
@@ -57,7 +57,7 @@ async def _submit_until_moved(client: Client) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _moved(folder: Path, target: str, kill_after_s: float | None) -> int:
+async def _migrate(folder: Path, target: str, kill_after_s: float | None) -> int:
     """How `corral db migrate-to` ended."""
     environment = {**os.environ, "APP_DATA_DIR": str(folder)}
     command = [sys.executable, "-m", "corral", "db", "migrate-to", target, "--json"]

@@ -11,7 +11,7 @@ from corral.domain.runs.event import Event, EventKind
 from corral.domain.runs.run import Run, RunState
 from tests.chaos.client import Client, client_of
 from tests.chaos.history import check, read
-from tests.chaos.level import SEED, by_level, seeded
+from tests.chaos.level import SEED, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import NodeProcess, Stack, wait_for
 from tests.engine.builders import drill, states
@@ -45,7 +45,7 @@ async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behi
 
 async def keep_fed(client: Client, enough: asyncio.Event) -> None:
     """Always some hundred runs waiting, each as long as a page takes. A cancel would hide what it submitted."""
-    rng = seeded()
+    rng = make_random()
     while not enough.is_set():
         if (await client.app.store.runs.count_live())["queued"] < 100:
             await client.submit(*[drill("sleep", seconds=rng.uniform(0.01, 0.05), record=True) for _ in range(100)])
@@ -54,7 +54,7 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
 
 async def kill_workers(node: NodeProcess, count: int) -> list[float]:
     """Kill a random one again and again; when that was."""
-    rng = seeded()
+    rng = make_random()
     kills: list[float] = []
     while len(kills) < count:
         await asyncio.sleep(rng.uniform(0.05, 0.2))

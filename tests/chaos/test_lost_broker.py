@@ -8,9 +8,9 @@ import httpx
 import pytest
 import redis
 
-from tests.chaos.fleet import Answers, Fleet, Liar, drained, fleet, made_job, submit, until_works
+from tests.chaos.fleet import Answers, Fleet, Liar, create_job, fleet, submit, until_works, wait_until_drained
 from tests.chaos.history import check, read
-from tests.chaos.level import by_level, seeded
+from tests.chaos.level import by_level, make_random
 from tests.chaos.report import report
 from tests.services import PostgresCluster, RedisServer, redis_server
 from tests.slack import SLACK
@@ -44,12 +44,12 @@ def test_messages_lost_doubled_late_and_flushed_cost_only_time(running: Fleet, b
     """The broker lies while it is emptied again and again."""
     until_works(running.start_worker("--beat", broker=broker.url(2)))
     answers = Answers()
-    with demo_site() as site, Liar(broker, 1, 2, seeded()) as liar, redis.from_url(broker.url(2)) as client:
-        job = made_job(running.url, f"{site}/articles")
+    with demo_site() as site, Liar(broker, 1, 2, make_random()) as liar, redis.from_url(broker.url(2)) as client:
+        job = create_job(running.url, f"{site}/articles")
         for _ in range(FAULTS):
             submit(running.url, job, RUNS // FAULTS, answers)
             client.flushall()
-        took_s = drained(running.url, 60, running.logs)
+        took_s = wait_until_drained(running.url, 60, running.logs)
     all_once(running, answers)
     assert liar.lost
     assert liar.doubled
@@ -63,7 +63,7 @@ def test_a_broker_that_dies_is_not_missed(running: Fleet, broker: RedisServer) -
     until_works(running.start_worker("--beat"))
     answers, without_s = Answers(), 0.0
     with demo_site() as site:
-        job = made_job(running.url, f"{site}/articles")
+        job = create_job(running.url, f"{site}/articles")
         for _ in range(FAULTS):
             submit(running.url, job, RUNS // FAULTS // 2, answers)
             broker.kill()
@@ -73,13 +73,13 @@ def test_a_broker_that_dies_is_not_missed(running: Fleet, broker: RedisServer) -
                 assert time.monotonic() < deadline, "nobody says that the broker is gone"
                 time.sleep(0.1)
             assert health["components"]["broker"]["status"] == "down"
-            without_s = drained(running.url, 30, running.logs)
+            without_s = wait_until_drained(running.url, 30, running.logs)
             broker.start()
         # And back: what is told now is heard at once, not found by its age.
         _until_heard(running)
         began = time.monotonic()
         submit(running.url, job, 5, answers)
-        drained(running.url, 30, running.logs)
+        wait_until_drained(running.url, 30, running.logs)
         with_s = time.monotonic() - began
     all_once(running, answers)
     assert answers.statuses.keys() == {200}, "whoever submits does not notice"

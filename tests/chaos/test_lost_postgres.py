@@ -9,9 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.chaos.fleet import Answers, drained, fleet, made_job, submit, until_works
+from tests.chaos.fleet import Answers, create_job, fleet, submit, until_works, wait_until_drained
 from tests.chaos.history import check, read
-from tests.chaos.level import by_level, seeded
+from tests.chaos.level import by_level, make_random
 from tests.chaos.report import report
 from tests.services import PostgresCluster, RedisServer, postgres_cluster
 from tests.slack import SLACK
@@ -37,7 +37,7 @@ def test_runs_survive_a_database_that_is_killed_again_and_again(
     enough, times = threading.Event(), list[float]()
     with fleet(tmp_path, url, redis_server.url(5)) as made, demo_site() as site:
         until_works(made.start_worker("--beat"))
-        job = made_job(made.url, f"{site}/articles")
+        job = create_job(made.url, f"{site}/articles")
         asking = threading.Thread(target=ask, args=(made.url, job, reads, enough), daemon=True)
         asking.start()
         with ThreadPoolExecutor(1) as threads:
@@ -47,7 +47,7 @@ def test_runs_survive_a_database_that_is_killed_again_and_again(
             hurt(cluster, enough, times)
             submitting.result()
         asking.join()
-        took_s = drained(made.url, 60, made.logs)
+        took_s = wait_until_drained(made.url, 60, made.logs)
     assert check(url, answers.ids) == []
     history = read(url)
     assert {history.runs[id_].state for id_ in answers.ids} == {"completed"}
@@ -64,7 +64,7 @@ def test_runs_survive_a_database_that_is_killed_again_and_again(
 
 
 def hurt(cluster: PostgresCluster, enough: threading.Event, times: list[float]) -> None:
-    rng = seeded()
+    rng = make_random()
     while not enough.wait(rng.uniform(*BETWEEN_S)):
         times.append(time.monotonic())
         if rng.random() < 0.5:

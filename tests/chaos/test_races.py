@@ -15,10 +15,10 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.client import Client, client_of
 from tests.chaos.history import check, read
-from tests.chaos.level import SEED, by_level, seeded
+from tests.chaos.level import SEED, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import Stack
-from tests.engine.builders import drill, ended, put
+from tests.engine.builders import drill, put, wait_for_runs
 from tests.store.builders import settle
 
 CANCELS = by_level(100, 1000)
@@ -28,7 +28,7 @@ REAPS = by_level(60, 10_000)
 async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack: Stack) -> None:
     node = stack.node(workers=2, runs_per_process=20)
     node.heard("ready")
-    rng = seeded()
+    rng = make_random()
     async with client_of(stack.url, stack.folder) as client:
         answers: dict[str, RunState] = {}
         for _ in range(CANCELS // 50):
@@ -64,7 +64,7 @@ async def race(client: Client, rng: random.Random) -> tuple[str, RunState]:
 
 async def test_an_owner_that_finishes_while_it_is_reaped_wins_or_writes_nothing(url: str, tmp_path: Path) -> None:
     owners, reapers = open_store(url), open_store(url)
-    rng, wins = seeded(), Counter[str]()
+    rng, wins = make_random(), Counter[str]()
     async with client_of(url, tmp_path) as client:
         for _ in range(REAPS):
             await client.submit(drill())
@@ -142,5 +142,5 @@ async def test_the_state_of_a_run_is_the_same_for_everybody_who_asks(file_stack:
     node.heard("ready")
     async with client_of(file_stack.url, file_stack.folder) as client:
         ids = await put(client.app, *[drill(record=True) for _ in range(20)])
-        runs = await ended(client.app, ids)
+        runs = await wait_for_runs(client.app, ids)
         assert runs == await client.runs(ids)

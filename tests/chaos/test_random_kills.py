@@ -13,9 +13,9 @@ from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunState
 from tests.chaos.claim_order import read_claim_order
 from tests.chaos.client import Client, client_of
-from tests.chaos.fleet import Answers, Fleet, drained, fleet, made_job, submit, until_works
+from tests.chaos.fleet import Answers, Fleet, create_job, fleet, submit, until_works, wait_until_drained
 from tests.chaos.history import check, query, read
-from tests.chaos.level import SEED, by_level, seeded
+from tests.chaos.level import SEED, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import NodeProcess, Stack
 from tests.engine.builders import drill, states
@@ -28,7 +28,7 @@ FLEET_KILLS = by_level(6, 1000)
 
 async def test_random_kills_lose_nothing_and_quarantine_nothing(file_stack: Stack) -> None:
     """Nodes share one SQLite file. A run that really kills its worker is held after three tries, beside the storm."""
-    rng = seeded()
+    rng = make_random()
     nodes = [start(file_stack), start(file_stack)]
     async with client_of(file_stack.url, file_stack.folder) as client:
         enough = asyncio.Event()
@@ -55,7 +55,7 @@ async def test_random_kills_lose_nothing_and_quarantine_nothing(file_stack: Stac
 
 
 async def keep_fed(client: Client, enough: asyncio.Event) -> None:
-    rng = seeded()
+    rng = make_random()
     while not enough.is_set():
         if (await client.app.store.runs.count_live())["queued"] < 100:
             await client.submit(*[drill("sleep", seconds=rng.uniform(0.01, 0.2), record=True) for _ in range(50)])
@@ -88,19 +88,21 @@ def kill(what: str, nodes: list[NodeProcess], stack: Stack, chance: float) -> bo
 @pytest.mark.long
 def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer) -> None:
     """The same on PostgreSQL and Celery: workers of a node, nodes, and all of them at once."""
-    url, rng = postgres.create_database(), seeded()
+    url, rng = postgres.create_database(), make_random()
     answers, killed = Answers(), Counter[str]()
     with fleet(tmp_path, url, redis_server.url(8)) as made, demo_site() as site:
         for _ in range(2):
             until_works(made.start_worker("--concurrency", "10", "--beat"))
-        job = made_job(made.url, f"{site}/slow?seconds=0.3")
+        job = create_job(made.url, f"{site}/slow?seconds=0.3")
         while killed.total() < FLEET_KILLS:
             if len(answers.ids) <= 5 * killed.total():
                 submit(made.url, job, 25, answers)
             time.sleep(rng.uniform(0.1, 0.6))
             what = rng.choices(["child", "worker", "fleet"], weights=[8, 3, 1])[0]
             killed[what] += _hurt(made, what, rng.random())
-        drained(made.url, by_level(120, 900), made.logs)  # most of 5,000 runs: workers die faster than they work
+        wait_until_drained(
+            made.url, by_level(120, 900), made.logs
+        )  # most of 5,000 runs: workers die faster than they work
     assert check(url, answers.ids) == []
     runs = read(url).runs
     ended = [runs[id_] for id_ in answers.ids]

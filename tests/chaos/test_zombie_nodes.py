@@ -14,7 +14,7 @@ from tests.chaos.history import check, read
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.chaos.stack import NodeProcess, Stack, stack_on, wait_for
-from tests.engine.builders import drill, started, states
+from tests.engine.builders import drill, states, wait_for_start
 from tests.waiting import until
 
 LEASE_S = 10.0
@@ -58,7 +58,7 @@ async def one_round(stack: Stack, nodes: tuple[NodeProcess, NodeProcess], client
     await asyncio.to_thread(wait_for, lambda: len(zombie.worker_pids) == 1 and len(heir.worker_pids) == 2)
     await stop_between_commits(heir.pid, stack.url)  # for a moment, so that the zombie gets its share
     ids = await client.submit(*[drill("sleep", seconds=8, record=True, timeout_s=100) for _ in range(5)])
-    await started(client.app, *ids)
+    await wait_for_start(client.app, *ids)
     os.kill(heir.pid, signal.SIGCONT)
     ids += await client.submit(*[drill("sleep", seconds=6, record=True, timeout_s=100) for _ in range(25)])
     await until(lambda: all_claimed(client))

@@ -16,7 +16,7 @@ from corral.domain.runs.run import NewRun, RunAction
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
-from tests.engine.builders import drill, put, started
+from tests.engine.builders import drill, put, wait_for_start
 from tests.waiting import until
 
 
@@ -41,7 +41,7 @@ async def submit_all(app: App, journal: Journal) -> None:
         await submit(drill("sleep", seconds=0.01 * (number % 4), record=True))
     await submit(drill("fail", max_attempts=2))
     cancelled = await submit(drill("sleep", seconds=20, record=True))
-    await started(app, cancelled)
+    await wait_for_start(app, cancelled)
     await app.submitter.apply_action(cancelled, RunAction.CANCEL)
     paused = await submit(drill("sleep", seconds=0.3, record=True))
     try:

@@ -39,10 +39,6 @@ def _plan(corral: Corral, *command: str) -> Any:
     return plan
 
 
-def test_the_former_restart_option_is_accepted(corral: Corral) -> None:
-    assert corral.here(*CRAWL, "--fresh").code == 0
-
-
 def test_the_former_migration_verb_is_accepted(corral: Corral) -> None:
     old, new = corral.here("move", "--to", "mysql://x/y"), corral.here("db", "migrate-to", "mysql://x/y")
     assert (old.code, old.err) == (new.code, new.err) == (2, new.err)

@@ -24,7 +24,7 @@ from tests.shape.files import ROOT
 _BUILD_ONLY = {"editables", "hatchling"}
 
 
-def _declared() -> set[str]:
+def _declared_names() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return {canonicalize_name(Requirement(each).name) for each in project["dependencies"]}
 
@@ -44,7 +44,7 @@ def _imports() -> Iterator[tuple[str, Path]]:
 
 def test_every_import_is_declared_as_a_dependency_of_the_package() -> None:
     providers = metadata.packages_distributions()
-    declared = _declared()
+    declared = _declared_names()
     missing = {
         (name, path.name)
         for name, path in _imports()
@@ -58,13 +58,13 @@ def test_every_import_is_declared_as_a_dependency_of_the_package() -> None:
 def test_the_lock_is_compiled_from_what_the_package_declares() -> None:
     lines = (ROOT / "requirements.in").read_text().splitlines()
     listed = {canonicalize_name(Requirement(line).name) for line in lines if re.match("[A-Za-z]", line)}
-    assert listed - _BUILD_ONLY == _declared()
+    assert listed - _BUILD_ONLY == _declared_names()
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_wheel_starts_in_an_environment_that_has_only_its_dependencies(tmp_path: Path) -> None:
-    [wheel] = _built(tmp_path / "dist")
+    [wheel] = _build(tmp_path / "dist")
     home = tmp_path / "venv"
     venv.create(home, with_pip=True)
     pip = [str(home / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
@@ -96,7 +96,7 @@ def test_the_wheel_starts_in_an_environment_that_has_only_its_dependencies(tmp_p
             up.communicate(timeout=60)
 
 
-def _built(folder: Path) -> list[Path]:
+def _build(folder: Path) -> list[Path]:
     pip = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check"]
     _run(*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
     return list(folder.glob("corral-*.whl"))

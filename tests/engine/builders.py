@@ -16,7 +16,7 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
-from tests.services.sqlite import migrated
+from tests.services.sqlite import migrate
 from tests.waiting import until
 
 
@@ -35,7 +35,7 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
         "host_max_delay_seconds": 0,
     }
     if url is None:
-        migrated(data_dir / "corral.db")
+        migrate(data_dir / "corral.db")
     return load_settings(**(plain | changed))
 
 
@@ -75,7 +75,7 @@ async def put(app: App, *runs: NewRun) -> list[str]:
     return ids
 
 
-async def ended(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:
+async def wait_for_runs(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:
     """The runs, once all of them have ended."""
 
     async def all_ended() -> bool:
@@ -88,7 +88,7 @@ async def ended(app: App, ids: list[str], timeout_s: float = 20) -> list[Run]:
     return [await app.store.runs.get(id_) for id_ in ids]
 
 
-async def quarantined_run(app: App, run_id: str, timeout_s: float = 60) -> Run:
+async def wait_for_quarantine(app: App, run_id: str, timeout_s: float = 60) -> Run:
     """The run, once it is held for the workers it killed."""
 
     async def is_held() -> bool:
@@ -98,7 +98,7 @@ async def quarantined_run(app: App, run_id: str, timeout_s: float = 60) -> Run:
     return await app.store.runs.get(run_id)
 
 
-async def started(app: App, *ids: str) -> None:
+async def wait_for_start(app: App, *ids: str) -> None:
     """Wait until all of them are being executed."""
 
     async def all_running() -> bool:

@@ -24,7 +24,7 @@ _DATA = {
 }
 
 
-def filled(url: str, count: int, chars: int = 1000, *, goes_on: bool = False) -> str:
+def fill_crawl(url: str, count: int, chars: int = 1000, *, goes_on: bool = False) -> str:
     """The id of a crawl with so many records, each with a text so long."""
     run_id = asyncio.run(_run(url, goes_on=goes_on))
     is_postgres = not url.startswith("sqlite")

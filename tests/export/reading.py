@@ -54,11 +54,11 @@ def xlsx(data: bytes) -> dict[str, list[list[Any]]]:
         rows = list(sheet.iter_rows())
         assert all(cell.data_type in ("s", "n", "b", "inlineStr") for row in rows for cell in row)
         width = len(rows[0])  # of the head: what is empty at the end of a row is not written
-        values = [[_said(cell.value) for cell in row] for row in rows]
+        values = [[_unescape(cell.value) for cell in row] for row in rows]
         found[sheet.title] = [[*row, *[None] * (width - len(row))] for row in values]
     book.close()
     return found
 
 
-def _said(value: Any) -> Any:
+def _unescape(value: Any) -> Any:
     return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) if isinstance(value, str) else value

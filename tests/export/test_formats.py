@@ -40,7 +40,7 @@ RECORDS: list[dict[str, Any]] = [
 ]
 
 
-def written(kind: Format, records: list[dict[str, Any]], asked: tuple[str, ...] = ()) -> bytes:
+def write(kind: Format, records: list[dict[str, Any]], asked: tuple[str, ...] = ()) -> bytes:
     columns, out = Columns(asked), Outbox()
     columns.look_at(records)
     writer = writer_for(kind, out, columns)
@@ -51,15 +51,15 @@ def written(kind: Format, records: list[dict[str, Any]], asked: tuple[str, ...] 
 
 
 def test_json_and_jsonl_say_the_same_to_the_last_character() -> None:
-    assert reading.jsonl(written(Format.JSONL, RECORDS)) == RECORDS
-    assert json.loads(written(Format.JSON, RECORDS)) == RECORDS
-    assert written(Format.JSONL, [{"b": "é\n", "a": 1.0}]) == '{"b":"é\\n","a":1.0}\n'.encode()
-    assert json.loads(written(Format.JSON, [])) == []
-    assert written(Format.JSONL, []) == b""
+    assert reading.jsonl(write(Format.JSONL, RECORDS)) == RECORDS
+    assert json.loads(write(Format.JSON, RECORDS)) == RECORDS
+    assert write(Format.JSONL, [{"b": "é\n", "a": 1.0}]) == '{"b":"é\\n","a":1.0}\n'.encode()
+    assert json.loads(write(Format.JSON, [])) == []
+    assert write(Format.JSONL, []) == b""
 
 
 def test_csv_is_exact_but_for_the_apostrophe_that_is_told_of() -> None:
-    found = reading.from_csv(written(Format.CSV, RECORDS))
+    found = reading.from_csv(write(Format.CSV, RECORDS))
     assert [row["text"] for row in found] == NASTY
     assert [json.loads(row["tags"]) for row in found] == [each["tags"] for each in RECORDS]
     assert [(int(row["n"]), row["is_odd"]) for row in found[:2]] == [(0, "false"), (1, "true")]
@@ -68,7 +68,7 @@ def test_csv_is_exact_but_for_the_apostrophe_that_is_told_of() -> None:
 @settings(max_examples=40)
 @given(st.lists(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")), min_size=1))
 def test_any_text_comes_back_from_csv_and_none_of_it_is_a_formula(texts: list[str]) -> None:
-    data = written(Format.CSV, [{"text": text, "n": -1} for text in texts])
+    data = write(Format.CSV, [{"text": text, "n": -1} for text in texts])
     assert [row["text"] for row in reading.from_csv(data)] == texts
     raw = csv.reader(io.StringIO(data.decode(), newline=""))
     assert [row for row in raw if reading.starts_formula(row[1]) and not row[1].startswith("'")] == []
@@ -110,26 +110,26 @@ HIDING += ["'\u200b", "\u200b' \ufeff", "\ue000"]
 @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "＝", "﹦", "⁼", "＠", "\u2212"])
 def test_a_formula_behind_characters_that_nobody_sees_gets_its_apostrophe(hiding: str, start: str) -> None:
     text = f"{hiding}{start}HYPERLINK(1)"
-    data = written(Format.CSV, [{"text": text}])
+    data = write(Format.CSV, [{"text": text}])
     assert data.decode().split("\r\n")[1].strip('"').startswith("'")
     assert reading.from_csv(data) == [{"text": text}]
-    assert reading.xlsx(written(Format.XLSX, [{"text": text}]))["records"][1] == [text]
+    assert reading.xlsx(write(Format.XLSX, [{"text": text}]))["records"][1] == [text]
 
 
 @pytest.mark.parametrize("text", ["plain", "\u200bplain", " a=b", "\u05e9=1", "'quoted'", "1-2", "\ufeffé"])
 def test_a_text_that_is_no_formula_stays_as_it_is(text: str) -> None:
-    assert written(Format.CSV, [{"text": text}]).decode() == f"text\r\n{text}\r\n"
+    assert write(Format.CSV, [{"text": text}]).decode() == f"text\r\n{text}\r\n"
 
 
 def test_the_columns_are_those_asked_for_and_then_all_others_by_name() -> None:
     records: list[dict[str, Any]] = [{"z": 1, "title": "a"}, {"b": 2}, {"title": "c", "a": 3}]
-    head, *rows = written(Format.CSV, records, ("title", "price")).decode().splitlines()
+    head, *rows = write(Format.CSV, records, ("title", "price")).decode().splitlines()
     assert (head, rows) == ("title,price,a,b,z", ["a,,,,1", ",,,2,", "c,,3,,"])
-    assert written(Format.CSV, [], ("title", "=x")).decode() == "title,'=x\r\n"
+    assert write(Format.CSV, [], ("title", "=x")).decode() == "title,'=x\r\n"
 
 
 def test_parquet_has_one_type_for_each_column() -> None:
-    found = reading.parquet(written(Format.PARQUET, RECORDS))
+    found = reading.parquet(write(Format.PARQUET, RECORDS))
     plain = ("text", "n", "share", "is_odd")
     assert [{name: row[name] for name in plain} for row in found] == [
         {name: each[name] for name in plain} for each in RECORDS
@@ -152,7 +152,7 @@ def test_parquet_has_one_type_for_each_column() -> None:
     ],
 )
 def test_what_does_not_fit_one_type_is_json(values: list[Any], kind: str, read: list[Any]) -> None:
-    data = written(Format.PARQUET, [{"v": value} for value in values])
+    data = write(Format.PARQUET, [{"v": value} for value in values])
     assert [row["v"] for row in reading.parquet(data)] == read
     field = reading.parquet_file(data).schema_arrow.field("v")
     assert str(field.type) == kind
@@ -162,28 +162,28 @@ def test_what_does_not_fit_one_type_is_json(values: list[Any], kind: str, read: 
 
 def test_parquet_is_written_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corral.export.parquet._GROUP_ROWS", 10)
-    data = written(Format.PARQUET, RECORDS)
+    data = write(Format.PARQUET, RECORDS)
     about = reading.parquet_file(data).metadata
     assert about.num_row_groups == -(-len(RECORDS) // 10)
     monkeypatch.setattr("corral.export.parquet._GROUP_CHARS", 1)
-    data = written(Format.PARQUET, RECORDS[:3])
+    data = write(Format.PARQUET, RECORDS[:3])
     assert reading.parquet_file(data).metadata.num_row_groups == 3
 
 
 def test_a_workbook_has_texts_numbers_and_truth_but_no_formula() -> None:
-    [head, *rows] = reading.xlsx(written(Format.XLSX, RECORDS, ("text",)))["records"]
+    [head, *rows] = reading.xlsx(write(Format.XLSX, RECORDS, ("text",)))["records"]
     assert head == ["text", "about", "is_odd", "n", "share", "tags"]
     assert [row[0] or "" for row in rows] == NASTY
     assert [row[2:5] for row in rows] == [[each["is_odd"], each["n"], each["share"]] for each in RECORDS]
     assert [json.loads(row[5]) for row in rows] == [each["tags"] for each in RECORDS]
-    long = reading.xlsx(written(Format.XLSX, [{"id": 2**62}, {"id": 7}, {"id": None}]))["records"]
+    long = reading.xlsx(write(Format.XLSX, [{"id": 2**62}, {"id": 7}, {"id": None}]))["records"]
     assert [row[:1] for row in long] == [["id"], [str(2**62)], [7], [None]]
 
 
 def test_texts_too_long_for_a_cell_go_on_in_the_next_column() -> None:
     texts = ["x" * CELL_CHARS, "y" * (2 * CELL_CHARS + 5), "🙂" * CELL_CHARS, "short", '["' + "z" * 40_000]
     records = [{"text": text, "list": [text]} for text in texts]
-    [head, *rows] = reading.xlsx(written(Format.XLSX, records))["records"]
+    [head, *rows] = reading.xlsx(write(Format.XLSX, records))["records"]
     parts = {name: [place for place, each in enumerate(head) if each.startswith(name)] for name in ("text", "list")}
     assert [head[place] for place in parts["text"]] == ["text", "text (2)", "text (3)"]
     assert ["".join(row[place] or "" for place in parts["text"]) for row in rows] == texts
@@ -232,4 +232,4 @@ def test_a_record_that_came_after_the_columns_were_found_is_left_out_where_it_do
 
 @pytest.mark.parametrize("kind", [each for each in Format if each is not Format.WARC])
 def test_the_same_records_make_the_same_file(kind: Format) -> None:
-    assert written(kind, RECORDS) == written(kind, RECORDS)
+    assert write(kind, RECORDS) == write(kind, RECORDS)

@@ -17,14 +17,14 @@ from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import LINES
 from tests.export import reading
-from tests.export.fill import document, filled
+from tests.export.fill import document, fill_crawl
 from tests.shape.files import ROOT
 
 RECORD_FORMATS = [Format.JSON, Format.JSONL, Format.CSV, Format.XLSX, Format.PARQUET]
 WORDS = ("it was a dark and stormy night " * 33)[:1000]
 
 
-async def exported(store: Store, run_id: str, kind: Format, progress: ExportProgress | None = None) -> list[bytes]:
+async def export_chunks(store: Store, run_id: str, kind: Format, progress: ExportProgress | None = None) -> list[bytes]:
     return [chunk async for chunk in chunks(store, Export(await store.runs.get(run_id), kind), progress)]
 
 
@@ -48,7 +48,7 @@ async def opened(shared_url: str) -> AsyncIterator[Opened]:
     stores: list[Store] = []
 
     async def open_with(count: int, chars: int = 1000) -> tuple[Store, str]:
-        run_id = await asyncio.to_thread(filled, shared_url, count, chars)
+        run_id = await asyncio.to_thread(fill_crawl, shared_url, count, chars)
         stores.append(open_store(shared_url))
         return stores[-1], run_id
 
@@ -61,7 +61,7 @@ async def test_every_format_has_every_record_in_the_order_it_was_found(opened: O
     store, run_id = await opened(700)
     for kind in RECORD_FORMATS:
         progress = ExportProgress()
-        pieces = await exported(store, run_id, kind, progress)
+        pieces = await export_chunks(store, run_id, kind, progress)
         found = read(kind, b"".join(pieces))
         assert (len(found), progress.written) == (700, 700)
         assert [int(each["n"]) for each in found] == list(range(700))
@@ -92,9 +92,9 @@ async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened
     store, run_id = await opened(1)
     [record] = await store.records.next_batch(run_id, "")
     await store.records.delete(record.id)
-    assert (await exported(store, run_id, Format.CSV))[0].decode() == ",".join(CRAWL_FIELDS) + "\r\n"
-    assert reading.parquet(b"".join(await exported(store, run_id, Format.PARQUET))) == []
-    assert reading.xlsx(b"".join(await exported(store, run_id, Format.XLSX)))["records"] == [[*CRAWL_FIELDS]]
+    assert (await export_chunks(store, run_id, Format.CSV))[0].decode() == ",".join(CRAWL_FIELDS) + "\r\n"
+    assert reading.parquet(b"".join(await export_chunks(store, run_id, Format.PARQUET))) == []
+    assert reading.xlsx(b"".join(await export_chunks(store, run_id, Format.XLSX)))["records"] == [[*CRAWL_FIELDS]]
 
 
 async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> None:
@@ -110,7 +110,7 @@ async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> No
 def test_memory_does_not_grow_with_the_number_of_records(shared_url: str) -> None:
     """A few are exported first, in every format, so that everything is loaded that is needed once."""
     count = by_level(20_000, 1_000_000)
-    small, large = filled(shared_url, 400, 1500), filled(shared_url, count, 1500)
+    small, large = fill_crawl(shared_url, 400, 1500), fill_crawl(shared_url, count, 1500)
     command = [sys.executable, str(ROOT / "tests/export/exporting.py"), shared_url, small, large, *RECORD_FORMATS]
     done = subprocess.run(command, capture_output=True, text=True, timeout=by_level(100, 3000), cwd=ROOT)
     assert done.returncode == 0, done.stderr

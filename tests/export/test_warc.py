@@ -23,7 +23,7 @@ from corral.store.store import Store
 from corral.wiring.app import App
 from tests.engine.builders import settings_for, working
 from tests.engine.crawl.site import Page, served, tree
-from tests.export.fill import filled
+from tests.export.fill import fill_crawl
 from tests.export.warc_reader import read
 from tests.store.builders import ME, OTHER
 from tests.waiting import until
@@ -44,7 +44,7 @@ async def app(tmp_path: Path) -> AsyncIterator[App]:
         yield opened
 
 
-async def crawled(app: App, url: str, **options: Any) -> str:
+async def crawl(app: App, url: str, **options: Any) -> str:
     plan = CrawlPlan.of({"start_urls": [url], "keep_pages": True, **options})
     run, _ = await app.crawls.start(plan)
 
@@ -55,7 +55,7 @@ async def crawled(app: App, url: str, **options: Any) -> str:
     return run.id
 
 
-async def archived(store: Store, run_id: str, *, packs: bool = True) -> bytes:
+async def archive(store: Store, run_id: str, *, packs: bool = True) -> bytes:
     export = Export(await store.runs.get(run_id), Format.WARC, packs=packs)
     return b"".join([chunk async for chunk in chunks(store, export)])
 
@@ -66,8 +66,8 @@ async def test_a_crawl_that_keeps_its_pages_can_be_archived(app: App, tmp_path: 
     pages["/old"] = Page(status=301, headers={"location": "/1"})
     pages["/"].links = [*pages["/"].links, "/old", "/gone"]
     with served(pages) as site:
-        run_id = await crawled(app, f"{site.url}/")
-        data = await archived(app.store, run_id)
+        run_id = await crawl(app, f"{site.url}/")
+        data = await archive(app.store, run_id)
     records = read(data)
     assert records[0][0] == "warcinfo"
     assert b"software: Corral/" in records[0][3]
@@ -78,8 +78,8 @@ async def test_a_crawl_that_keeps_its_pages_can_be_archived(app: App, tmp_path: 
     assert found["/0"][1].decode() == pages["/0"].raw
     assert found["/0"][0].statusline == "200 OK"
     assert found["/0"][0].get_header("content-length") == str(len(found["/0"][1]))
-    assert gzip.decompress(data) == await archived(app.store, run_id, packs=False)
-    assert data == await archived(app.store, run_id)
+    assert gzip.decompress(data) == await archive(app.store, run_id, packs=False)
+    assert data == await archive(app.store, run_id)
     check(data, tmp_path / "pages.warc.gz", records=len(records))
 
 
@@ -107,8 +107,8 @@ async def test_what_opens_something_is_not_kept(app: App) -> None:
         "x-plain": "stays",
     }
     with served({"/?token=s3cret-query": Page(headers=headers, raw="<title>a</title><p>b")}) as site:
-        run_id = await crawled(app, f"{site.url}/?token={SECRETS[3]}")
-        data = await archived(app.store, run_id, packs=False)
+        run_id = await crawl(app, f"{site.url}/?token={SECRETS[3]}")
+        data = await archive(app.store, run_id, packs=False)
     [(_, url, head, _)] = [each for each in read(data) if each[0] == "response"]
     assert (url, head.get_header("x-plain")) == (f"{site.url}/?token=***", "stays")
     assert [secret for secret in SECRETS if secret.encode() in data] == []
@@ -117,28 +117,28 @@ async def test_what_opens_something_is_not_kept(app: App) -> None:
 
 
 async def test_a_run_that_kept_nothing_is_no_archive(store: Store, shared_url: str) -> None:
-    run_id = await _filled(shared_url)
+    run_id = await _fill_crawl(shared_url)
     with pytest.raises(PagesNotKept, match="did not keep its pages"):
-        await archived(store, run_id)
+        await archive(store, run_id)
 
 
-async def _filled(url: str) -> str:
-    return await asyncio.to_thread(functools.partial(filled, url, 1, goes_on=True))
+async def _fill_crawl(url: str) -> str:
+    return await asyncio.to_thread(functools.partial(fill_crawl, url, 1, goes_on=True))
 
 
-def kept(number: int, size: int = 100) -> dict[str, Any]:
+def a_kept_page(number: int, size: int = 100) -> dict[str, Any]:
     url = f"http://a.test/{number}"
     body = f"page {number} ".encode() * size
     return page_document(url, None, http_status=200, headers=[("x", "ü")], body=body, fetched_at=1_000_000)
 
 
 async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(store: Store, shared_url: str) -> None:
-    run_id = await _filled(shared_url)
+    run_id = await _fill_crawl(shared_url)
     [lease] = await store.runs.claim_one(run_id, ME, 10)
     step = await store.crawls.step(lease, BatchReport((), (), 10), Bounds())
     assert step is not None
     [item] = step.items
-    done = ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=kept(0))
+    done = ItemResult(item.id, item.key, ItemState.DONE, record={"url": item.url}, page=a_kept_page(0))
     for _ in range(2):  # told twice: the first answer was lost
         assert await store.crawls.step(lease, BatchReport((done,), (), 0), Bounds()) is not None
     [page] = await store.pages.next_batch(run_id, 0)
@@ -153,7 +153,7 @@ async def test_pages_are_kept_with_their_end_once_and_forgotten_with_their_run(s
 
 
 def test_a_report_carries_no_more_pages_than_fit() -> None:
-    large = {**kept(0), "body": "x" * (20 * 1024 * 1024)}
+    large = {**a_kept_page(0), "body": "x" * (20 * 1024 * 1024)}
     ended = [ItemResult(number, "k", ItemState.DONE, page=large) for number in range(4)]
     told, later = split_by_size(ended)
     assert ([each.id for each in told], [each.id for each in later]) == ([0], [1, 2, 3])

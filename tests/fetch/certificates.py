@@ -48,12 +48,12 @@ class Issued:
 
 
 def authority(by: Issued | None = None, name: str = "Test authority") -> Issued:
-    return _issued(name, by, is_authority=True)
+    return _issue(name, by, is_authority=True)
 
 
 def certificate(by: Issued | None, host: str = "127.0.0.1", *, expired: bool = False) -> Issued:
     """For a host; signed by itself where nobody else does."""
-    return _issued(host, by, host=host, expired=expired)
+    return _issue(host, by, host=host, expired=expired)
 
 
 def long_chain(by: Issued, length: int) -> Issued:
@@ -65,7 +65,7 @@ def long_chain(by: Issued, length: int) -> Issued:
     return Issued(leaf.certificate, leaf.key, tuple(each.certificate for each in reversed(between[1:])))
 
 
-def _issued(
+def _issue(
     name: str, by: Issued | None, *, host: str | None = None, is_authority: bool = False, expired: bool = False
 ) -> Issued:
     key = ec.generate_private_key(ec.SECP256R1())

@@ -201,7 +201,7 @@ async def _redirect_with_bomb(request: Request) -> None:
     await asyncio.sleep(60)
 
 
-BOMB = hostile_codings.gzipped(b"\0" * 1_000_000, 100)
+BOMB = hostile_codings.gzip_blocks(b"\0" * 1_000_000, 100)
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"
 _RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
 

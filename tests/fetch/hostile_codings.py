@@ -71,13 +71,13 @@ CUT: dict[str, Route] = {
 # -- bombs: the beginning of a stream, and what adds a megabyte to it as often as it is sent ----------------
 
 
-def _deflated(window_bits: int) -> tuple[bytes, bytes]:
+def _deflate(window_bits: int) -> tuple[bytes, bytes]:
     packer = zlib.compressobj(9, zlib.DEFLATED, window_bits)
     pieces = [packer.compress(each) + packer.flush(zlib.Z_FULL_FLUSH) for each in _three()]
     return pieces[0] + pieces[1], pieces[2]
 
 
-def gzipped(block: bytes, times: int) -> bytes:
+def gzip_blocks(block: bytes, times: int) -> bytes:
     """The same block again and again, packed once."""
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(block) + packer.flush(zlib.Z_FULL_FLUSH)  # refers to nothing before it
@@ -108,7 +108,7 @@ def _three() -> tuple[bytes, bytes, bytes]:
 
 @functools.cache
 def bomb_of(coding: str) -> tuple[bytes, bytes]:
-    makers = {"gzip": lambda: _deflated(31), "deflate": lambda: _deflated(15), "br": _brotli, "zstd": _zstd}
+    makers = {"gzip": lambda: _deflate(31), "deflate": lambda: _deflate(15), "br": _brotli, "zstd": _zstd}
     return makers[coding]()
 
 
@@ -126,7 +126,7 @@ _REDIRECT = b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /page\r\n"
 BOMBS: dict[str, Route] = {
     **{f"/bomb/{coding}": bomb(coding) for coding in ("gzip", "deflate", "br", "zstd")},
     **{f"/redirect-bomb/{coding}": bomb(coding, _REDIRECT) for coding in ("gzip", "deflate", "br", "zstd")},
-    "/bomb/double": coded("gzip, gzip", gzip.compress(gzipped(b"x" * _MIB, 100))),
+    "/bomb/double": coded("gzip, gzip", gzip.compress(gzip_blocks(b"x" * _MIB, 100))),
     "/bomb/br-in-zstd": coded("br, zstd", zstd.compress(brotli.compress(b"x" * 10 * _MIB))),
 }
 ROUTES: dict[str, Route] = {**GOOD, **BAD, **CUT, **BOMBS}

@@ -32,10 +32,10 @@ async def parsing(limits: ReaderLimits | None = None, size: int = 1) -> AsyncIte
     finally:
         pids = pool.pids
         await pool.close()
-        await gone(pids)
+        await wait_until_gone(pids)
 
 
-async def gone(pids: Iterable[int], within_s: float = 5) -> None:
+async def wait_until_gone(pids: Iterable[int], within_s: float = 5) -> None:
     """A zombie is not gone."""
     ends_at = time.monotonic() + within_s
     while left := [pid for pid in pids if Path(f"/proc/{pid}").exists()]:

@@ -88,7 +88,7 @@ def spellings_v4(ip: str) -> list[str]:
     ]
 
 
-def wrapped_v4(ip: str) -> list[str]:
+def wrap_v4(ip: str) -> list[str]:
     """Inside an IPv6 address: mapped, compatible, NAT64 in both prefixes, 6to4, Teredo."""
     value = int(ipaddress.IPv4Address(ip))
     high, low = value >> 16, value & 0xFFFF
@@ -112,7 +112,7 @@ def spellings_v6(ip: str) -> list[str]:
 
 
 def hosts() -> list[str]:
-    found = [spelling for ip in forbidden_v4() for spelling in (*spellings_v4(ip), *wrapped_v4(ip))]
+    found = [spelling for ip in forbidden_v4() for spelling in (*spellings_v4(ip), *wrap_v4(ip))]
     found += [spelling for ip in forbidden_v6() for spelling in spellings_v6(ip)]
     return [*found, *NAMES]
 
@@ -147,14 +147,14 @@ def for_pages(port: int, *, few: bool = False) -> tuple[str, ...]:
     spelt = [spelling for ip in dict.fromkeys((*FAMOUS_V4, *one_each)) for spelling in spellings_v4(ip)]
     starts = _STARTS if few else _STARTS[:2]
     urls = [f"{start}{host}:{port}/" for start in starts for host in spelt]
-    spelt += wrapped_v4("127.0.0.1")
+    spelt += wrap_v4("127.0.0.1")
     spelt += [spelling for ip in FAMOUS_V6 for spelling in spellings_v6(ip)]
     urls += [f"http://{host}:{port}/" for host in (*spelt, *NAMES)] + tricks(port)
     harmless = _harmless(port)
     return tuple(url for url in dict.fromkeys(urls) if url not in harmless)
 
 
-def dealt(port: int, place: int, places: int) -> tuple[str, ...]:
+def deal_out(port: int, place: int, places: int) -> tuple[str, ...]:
     """The rest of the corpus, each in one place."""
     known = {*for_pages(port), *_harmless(port)}
     left = [url for url in corpus(port) if url not in known]
@@ -168,7 +168,7 @@ def _harmless(port: int) -> list[str]:
 @cache
 def names() -> tuple[Answered, ...]:
     """Names that lead inside: with one answer, with a good one before or after it."""
-    inside = (*forbidden_v4(), *forbidden_v6(), *(host.strip("[]") for host in wrapped_v4("127.0.0.1")))
+    inside = (*forbidden_v4(), *forbidden_v6(), *(host.strip("[]") for host in wrap_v4("127.0.0.1")))
     found = []
     for number, ip in enumerate(inside):
         for kind, ips in (("one", (ip,)), ("first", (ip, "93.184.216.34")), ("last", ("93.184.216.34", ip))):

@@ -35,7 +35,7 @@ async def replay(site: Changing) -> AsyncIterator[ApiReplayExecutor]:
     await egress.close()
 
 
-async def replayed(
+async def replay_page(
     replay: ApiReplayExecutor, site: Changing, recipe: dict[str, Any] | None, *names: str, path: str = "/shop/7"
 ) -> Outcome:
     fields = [{"name": name} for name in names or ("name", "price")]
@@ -49,13 +49,13 @@ def calling(url: str, method: str = "GET", **more: Any) -> dict[str, Any]:
     return {"url_pattern": "/shop/*", "calls": [{"method": method, "url": url, **more}], "fields": NAME}
 
 
-def failed(outcome: Outcome) -> tuple[FailureCode, str | None]:
+def failure_of(outcome: Outcome) -> tuple[FailureCode, str | None]:
     assert isinstance(outcome, Failed), outcome
     return outcome.code, outcome.detail
 
 
 async def test_the_calls_of_a_recipe_fill_the_record(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, ITEM)
+    outcome = await replay_page(replay, site, ITEM)
     assert isinstance(outcome, Fetched), outcome
     assert outcome.records == (site.record(7),)
     assert outcome.missing == ()
@@ -64,34 +64,34 @@ async def test_the_calls_of_a_recipe_fill_the_record(replay: ApiReplayExecutor, 
 
 
 async def test_a_field_the_recipe_does_not_know_is_missing(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, ITEM, "name", "colour")
+    outcome = await replay_page(replay, site, ITEM, "name", "colour")
     assert isinstance(outcome, Fetched), outcome
     assert outcome.records == ({"name": "Item number 7", "colour": None},)
     assert outcome.missing == ("colour",)
 
 
 async def test_without_a_recipe_it_says_what_to_do(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, None)
-    assert failed(outcome) == (FailureCode.POLICY, "no_recipe")
+    outcome = await replay_page(replay, site, None)
+    assert failure_of(outcome) == (FailureCode.POLICY, "no_recipe")
     assert isinstance(outcome, Failed)
     assert "browser" in outcome.message
 
 
 @pytest.mark.parametrize("url", ["{origin}/api/page", "{origin}/api/nowhere", "{origin}/api/status/400"])
 async def test_an_answer_of_another_shape(replay: ApiReplayExecutor, site: Changing, url: str) -> None:
-    assert failed(await replayed(replay, site, calling(url))) == (FailureCode.EXTRACTION, "shape_changed")
+    assert failure_of(await replay_page(replay, site, calling(url))) == (FailureCode.EXTRACTION, "shape_changed")
 
 
 async def test_a_path_that_is_not_there(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, {**ITEM, "fields": {"name": {"value": "{$.title}"}}})
-    assert failed(outcome) == (FailureCode.EXTRACTION, "shape_changed")
+    outcome = await replay_page(replay, site, {**ITEM, "fields": {"name": {"value": "{$.title}"}}})
+    assert failure_of(outcome) == (FailureCode.EXTRACTION, "shape_changed")
     assert isinstance(outcome, Failed)
     assert "$.title" in outcome.message
 
 
 async def test_a_page_that_is_not_of_the_recipe(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, ITEM, path="/articles/7")
-    assert failed(outcome) == (FailureCode.EXTRACTION, "shape_changed")
+    outcome = await replay_page(replay, site, ITEM, path="/articles/7")
+    assert failure_of(outcome) == (FailureCode.EXTRACTION, "shape_changed")
     assert site.asked == []
 
 
@@ -102,15 +102,15 @@ async def test_a_page_that_is_not_of_the_recipe(replay: ApiReplayExecutor, site:
 async def test_what_a_status_says_is_heard(
     replay: ApiReplayExecutor, site: Changing, status: int, code: FailureCode
 ) -> None:
-    outcome = await replayed(replay, site, calling(f"{{origin}}/api/status/{status}"))
+    outcome = await replay_page(replay, site, calling(f"{{origin}}/api/status/{status}"))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.http_status, outcome.retry_after) == (code, status, "7")
 
 
 async def test_robots_may_refuse_the_page_or_only_the_call(replay: ApiReplayExecutor, site: Changing) -> None:
     site.robots = "User-agent: *\nDisallow: /api\nDisallow: /shop/8\n"
-    assert failed(await replayed(replay, site, ITEM)) == (FailureCode.EXTRACTION, "replay_refused")
-    assert failed(await replayed(replay, site, ITEM, path="/shop/8")) == (FailureCode.POLICY, "robots")
+    assert failure_of(await replay_page(replay, site, ITEM)) == (FailureCode.EXTRACTION, "replay_refused")
+    assert failure_of(await replay_page(replay, site, ITEM, path="/shop/8")) == (FailureCode.POLICY, "robots")
     assert site.calls() == []
 
 
@@ -119,13 +119,13 @@ async def test_robots_may_refuse_where_a_call_is_sent_on_to(
     replay: ApiReplayExecutor, site: Changing, method: str
 ) -> None:
     site.robots = "User-agent: *\nDisallow: /api/echo\n"
-    outcome = await replayed(replay, site, calling("{origin}/api/redirect/307", method))
-    assert failed(outcome) == (FailureCode.EXTRACTION, "replay_refused")
+    outcome = await replay_page(replay, site, calling("{origin}/api/redirect/307", method))
+    assert failure_of(outcome) == (FailureCode.EXTRACTION, "replay_refused")
 
 
 async def test_a_recipe_reaches_no_address_that_is_not_allowed(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replayed(replay, site, calling("http://127.0.0.2:9/api"))
-    assert failed(outcome) == (FailureCode.POLICY, "egress")
+    outcome = await replay_page(replay, site, calling("http://127.0.0.2:9/api"))
+    assert failure_of(outcome) == (FailureCode.POLICY, "egress")
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ async def test_a_post_is_sent_on_only_where_the_status_says_so(
         body={"id": "{path.1:number}"},
     )
     recipe["fields"] = {**NAME, "type": {"value": "{$.type}"}}
-    outcome = await replayed(replay, site, recipe, "name", "type")
+    outcome = await replay_page(replay, site, recipe, "name", "type")
     assert isinstance(outcome, Fetched), outcome
     expected = "application/json" if arrives.startswith("POST") else None
     assert outcome.records == ({"name": arrives, "type": expected},)

@@ -53,7 +53,7 @@ PACKERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
 }
 
 
-def unpacked(coding: str | None, pieces: list[bytes], max_bytes: int = 10 * MIB, *, truncate: bool = False) -> bytes:
+def unpack(coding: str | None, pieces: list[bytes], max_bytes: int = 10 * MIB, *, truncate: bool = False) -> bytes:
     body = Body(coding, max_bytes, LIMITS, truncate=truncate)
     try:
         for piece in pieces:
@@ -66,7 +66,7 @@ def unpacked(coding: str | None, pieces: list[bytes], max_bytes: int = 10 * MIB,
 
 def fault_in(coding: str, *pieces: bytes) -> tuple[str, dict[str, int]]:
     with pytest.raises(BodyFault) as caught:
-        unpacked(coding, list(pieces))
+        unpack(coding, list(pieces))
     failure = caught.value.failure
     return f"{failure.code}:{failure.detail}", failure.stats
 
@@ -88,7 +88,7 @@ places = st.lists(st.floats(0, 1), max_size=8)
 @given(body=bodies, places=places)
 def test_a_body_comes_out_as_it_went_in_whatever_the_pieces(way: str, body: bytes, places: list[float]) -> None:
     coding, pack = PACKERS[way]
-    assert unpacked(coding, cut(pack(body), places)) == body
+    assert unpack(coding, cut(pack(body), places)) == body
 
 
 @pytest.mark.parametrize("way", [way for way in PACKERS if "padded" not in way])
@@ -96,7 +96,7 @@ def test_pieces_of_one_byte_are_pieces_too(way: str) -> None:
     coding, pack = PACKERS[way]
     body = b"<p>some words</p>" * 40
     packed = pack(body)
-    assert unpacked(coding, [packed[at : at + 1] for at in range(len(packed))]) == body
+    assert unpack(coding, [packed[at : at + 1] for at in range(len(packed))]) == body
 
 
 @pytest.mark.parametrize("way", ["gzip", "deflate", "deflate, bare", "br", "zstd", "zstd, streamed"])
@@ -117,7 +117,7 @@ def test_bytes_that_mean_nothing_are_a_fault_or_a_body_and_nothing_else(
 ) -> None:
     name = "whole"
     try:
-        unpacked(coding, cut(data, places))
+        unpack(coding, cut(data, places))
     except BodyFault as problem:
         name = f"{problem.failure.code}:{problem.failure.detail}"
     assert name in ("whole", "bad_response:encoding", "network:incomplete", "limit:body_too_large")
@@ -125,7 +125,7 @@ def test_bytes_that_mean_nothing_are_a_fault_or_a_body_and_nothing_else(
 
 @pytest.mark.parametrize("coding", CODINGS)
 def test_an_empty_body_needs_no_coding(coding: str) -> None:
-    assert unpacked(coding, []) == unpacked(coding, [b""]) == b""
+    assert unpack(coding, []) == unpack(coding, [b""]) == b""
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -149,9 +149,9 @@ def test_a_bomb_is_stopped_where_it_grows_and_takes_no_memory(coding: str, times
 def test_what_is_larger_than_allowed_is_stopped_or_cut_at_the_cap(way: str) -> None:
     coding, pack = PACKERS[way]
     body = bytes(range(256)) * 40
-    assert unpacked(coding, [pack(body)], 1000, truncate=True) == body[:1000]
+    assert unpack(coding, [pack(body)], 1000, truncate=True) == body[:1000]
     with pytest.raises(BodyFault) as caught:
-        unpacked(coding, [pack(body)], 1000)
+        unpack(coding, [pack(body)], 1000)
     assert caught.value.failure.stats["decoded_bytes"] == 1000
 
 

@@ -244,8 +244,8 @@ async def test_whatever_the_characters_the_record_can_be_stored(
     assert not any(char == "\0" or "\ud800" <= char <= "\udfff" for value in record.values() for char in value)
     if executor == "http":
         assert (record["title"], outcome.stats["encoding"]) == (title, encoding)
-        assert outcome.stats["replacements"] == decoded_replacements(path)
+        assert outcome.stats["replacements"] == count_replacements(path)
 
 
-def decoded_replacements(path: str) -> int:
+def count_replacements(path: str) -> int:
     return {"/charset/wrong": 1, "/charset/invalid": 2}.get(path, 0)

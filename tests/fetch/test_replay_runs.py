@@ -15,7 +15,7 @@ from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import ended, kinds, settings_for, working
+from tests.engine.builders import kinds, settings_for, wait_for_runs, working
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
 from tests.waiting import until
@@ -43,7 +43,7 @@ async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, str
     job = Job(JobId(new_id()), url, fields, datetime.now(UTC), strategy=strategy, max_attempts=2)
     stored, _ = await app.jobs.create(job)
     run, _ = await app.submitter.start(stored.job.id)
-    [run] = await ended(app, [run.id])
+    [run] = await wait_for_runs(app, [run.id])
     return run
 
 
@@ -128,7 +128,7 @@ async def test_a_job_of_one_attempt_does_not_fail_for_a_recipe_that_is_out_of_da
     job = Job(JobId(new_id()), site.url("/shop/2"), FIELDS, datetime.now(UTC), max_attempts=1)
     stored, _ = await app.jobs.create(job)
     run, _ = await app.submitter.start(stored.job.id)
-    [run] = await ended(app, [run.id])
+    [run] = await wait_for_runs(app, [run.id])
     assert (run.state, run.attempt, run.resolved_strategy) == (RunState.COMPLETED, 1, Strategy.BROWSER), run
     assert [entry["strategy"] for entry in run.attempts] == ["api_replay", "browser"]
     assert await record_of(app, run) == site.record(2)
@@ -147,7 +147,7 @@ async def test_a_recipe_with_a_token_that_is_good_once_fails_no_run_and_is_tried
         job = Job(JobId(new_id()), site.url("/once/3"), FIELDS, datetime.now(UTC), max_attempts=1)
         stored, _ = await app.jobs.create(job)
         run, _ = await app.submitter.start(stored.job.id)
-        runs += await ended(app, [run.id])
+        runs += await wait_for_runs(app, [run.id])
         if len(runs[-1].attempts) > 1:
             await until(lambda: replay_is_remembered(app))  # what was learnt is written once a second
     assert {run.state for run in runs} == {RunState.COMPLETED}
@@ -186,7 +186,7 @@ async def test_a_retried_run_takes_the_recipe_as_it_is_now(app: App, site: Chang
     site.is_old = False
     await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
     again, _ = await app.submitter.retry(run.id)
-    [again] = await ended(app, [again.id])
+    [again] = await wait_for_runs(app, [again.id])
     assert (again.state, again.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), again
     assert await record_of(app, again) == site.record(1)
 

@@ -15,7 +15,7 @@ from corral.fetch.egress.context import FetchContext
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
 from corral.runtime.new_ids import new_id
-from tests.engine.builders import ended, events, settings_for, working
+from tests.engine.builders import events, settings_for, wait_for_runs, working
 from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.slack import SLACK
@@ -115,7 +115,7 @@ async def test_a_run_tells_that_robots_txt_was_cut_and_what_was_read_holds(
             job = Job(JobId(new_id()), hostile.url(path), (FieldSpec("title"),), datetime.now(UTC), strategy=strategy)
             await app.jobs.create(job)
             run, _ = await app.submitter.start(job.id)
-            [run] = await ended(app, [run.id], timeout_s=30)
+            [run] = await wait_for_runs(app, [run.id], timeout_s=30)
             ended_as[path] = (run.state.value, run.failure_detail)
             [cut] = [event for event in await events(app, run.id) if event.kind is EventKind.ROBOTS_TRUNCATED]
             assert (cut.level, cut.meta) == ("warn", {"origin": hostile.url(""), "read_bytes": 500 * 1024})

@@ -30,7 +30,7 @@ def commands(stack: Stack, canaries: Planted, folder: Path, sure: Planted) -> st
     noted = f"{stack.site}/missing?note={sure.secret('in_scraped')}"
     add = ["session", "add", job["id"]]
     return "".join(
-        _said(arguments, is_good, stack.environment, folder)
+        _run_and_read(arguments, is_good, stack.environment, folder)
         for arguments, is_good in (
             (["session", "capture", job["id"], *form], False),
             (["session", "capture", job["id"], *unknown], False),
@@ -53,17 +53,17 @@ def commands(stack: Stack, canaries: Planted, folder: Path, sure: Planted) -> st
 def lists(stack: Stack, folder: Path) -> str:
     """What shows jobs and runs shows where they lead, as the API does."""
     verbs = (["job", "list", "--json"], ["run", "list", "--json"])
-    return "".join(_said(arguments, True, stack.environment, folder) for arguments in verbs)
+    return "".join(_run_and_read(arguments, True, stack.environment, folder) for arguments in verbs)
 
 
 def key_file(canaries: Planted, folder: Path, site: str) -> str:
     """An installation without a key of its own makes one: it stands in its file and nowhere else."""
     given = environment(folder / "other")
-    said = _said(["job", "add", f"{site}/account", "--fields", "title", "--requires-auth"], True, given, folder)
+    said = _run_and_read(["job", "add", f"{site}/account", "--fields", "title", "--requires-auth"], True, given, folder)
     job = re.search(r"[0-9a-f]{8}-[0-9a-f-]{27}", said)
     assert job is not None, said
-    said += _said(["session", "add", job[0], "--cookie", "demo_session=@cookie"], True, given, folder)
-    said += _said(["doctor"], None, given, folder)
+    said += _run_and_read(["session", "add", job[0], "--cookie", "demo_session=@cookie"], True, given, folder)
+    said += _run_and_read(["doctor"], None, given, folder)
     [file] = [path for path in (folder / "other").iterdir() if path.is_file() and 40 < path.stat().st_size < 100]
     canaries.secret("key_file", file.read_text().strip())
     file.unlink()
@@ -82,10 +82,10 @@ def bad_settings(canaries: Planted, folder: Path) -> str:
         {"APP_DATABASE_URL": f"oracle://u:{canaries.secret('unknown_database')}@{nowhere}"},
     ):
         given = environment(folder / "bad", **settings)
-        said += _said(["doctor"], None, given, folder)
+        said += _run_and_read(["doctor"], None, given, folder)
     (folder / "dotenv").mkdir()
     (folder / "dotenv" / ".env").write_text(f"APP_WRITE_TOKEN {canaries.secret('broken_dotenv')}\n")
-    return said + _said(["doctor"], False, environment(folder / "bad"), folder / "dotenv")
+    return said + _run_and_read(["doctor"], False, environment(folder / "bad"), folder / "dotenv")
 
 
 def _storage_state(stack: Stack, canaries: Planted) -> dict[str, object]:
@@ -98,7 +98,7 @@ def _storage_state(stack: Stack, canaries: Planted) -> dict[str, object]:
     }
 
 
-def _said(arguments: list[str], is_good: bool | None, given: dict[str, str], folder: Path) -> str:
+def _run_and_read(arguments: list[str], is_good: bool | None, given: dict[str, str], folder: Path) -> str:
     """All that it printed, with what could be seen of the processes it started. None: it may end either way."""
     process = started(arguments, env=given, cwd=folder)
     assert process.stdout is not None

@@ -73,7 +73,7 @@ def test_no_planted_secret_is_found_anywhere(
     (tmp_path / ".env").write_text(dotenv)
     settings |= {"TMPDIR": str(short_folder), "HUNT": sure.secret("in_environment")}
     with confiding_site(canaries) as confiding, corral_up(tmp_path, site, **settings) as stack:
-        stack.client.event_hooks["response"].append(lambda answer: bodies.append(_told(answer)))
+        stack.client.event_hooks["response"].append(lambda answer: bodies.append(_text_of(answer)))
         watcher = Watcher(stack.process.pid)
         watcher.start()
         uses.logins(stack, canaries)
@@ -123,7 +123,7 @@ def test_the_hunt_fails_where_a_secret_lies(place: str, tmp_path: Path) -> None:
     assert list(replace(clean, **{place: found.get(place, secret)}).hits(canaries).values()) == [["password"]]
 
 
-def _told(answer: httpx.Response) -> str:
+def _text_of(answer: httpx.Response) -> str:
     answer.read()
     return f"{answer.headers} {answer.text}"
 

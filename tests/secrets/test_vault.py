@@ -28,38 +28,38 @@ STATES = st.builds(
 STATE = SessionState((Cookie("sid", Secret("the-canary-value"), "example.test"),), origin="http://example.test")
 
 
-def sealed(state: SessionState = STATE, ring: Keyring = RING) -> SealedSession:
+def seal(state: SessionState = STATE, ring: Keyring = RING) -> SealedSession:
     return ring.seal(state, job_id="job", session_id="session", version=3)
 
 
 @given(STATES)
 def test_what_is_sealed_opens_as_it_was(state: SessionState) -> None:
-    assert RING.open(sealed(state)) == state
+    assert RING.open(seal(state)) == state
 
 
-def changed(whole: SealedSession, part: str, value: str) -> SealedSession:
+def change(whole: SealedSession, part: str, value: str) -> SealedSession:
     different: Any = {part: value}
     return replace(whole, **different)
 
 
 @given(st.sampled_from(["wrapped_key", "box"]), st.data())
 def test_any_flipped_bit_breaks_the_seal(part: str, data: st.DataObject) -> None:
-    whole = sealed()
+    whole = seal()
     raw = bytearray(base64.b64decode(getattr(whole, part)))
     bit = data.draw(st.integers(0, len(raw) * 8 - 1))
     raw[bit // 8] ^= 1 << (bit % 8)
     with pytest.raises(SealBroken):
-        RING.open(changed(whole, part, base64.b64encode(raw).decode()))
+        RING.open(change(whole, part, base64.b64encode(raw).decode()))
 
 
 @given(st.sampled_from(["wrapped_key", "box"]), st.data())
 def test_any_other_character_breaks_the_seal(part: str, data: st.DataObject) -> None:
-    whole = sealed()
+    whole = seal()
     text: str = getattr(whole, part)
     place = data.draw(st.integers(0, len(text) - 1))
     other = data.draw(st.characters(max_codepoint=127).filter(lambda char: char != text[place]))
     with pytest.raises(SealBroken):
-        RING.open(changed(whole, part, text[:place] + other + text[place + 1 :]))
+        RING.open(change(whole, part, text[:place] + other + text[place + 1 :]))
 
 
 @pytest.mark.parametrize(
@@ -67,11 +67,11 @@ def test_any_other_character_breaks_the_seal(part: str, data: st.DataObject) -> 
 )
 def test_a_seal_is_bound_to_job_session_and_version(change: dict[str, str | int]) -> None:
     with pytest.raises(SealBroken):
-        RING.open(replace(sealed(), **change))  # type: ignore[arg-type]
+        RING.open(replace(seal(), **change))  # type: ignore[arg-type]
 
 
 def test_parts_of_two_sessions_do_not_fit_together() -> None:
-    one, other = sealed(), sealed()
+    one, other = seal(), seal()
     assert one.box != other.box
     assert one.wrapped_key != other.wrapped_key
     with pytest.raises(SealBroken):
@@ -80,22 +80,22 @@ def test_parts_of_two_sessions_do_not_fit_together() -> None:
 
 def test_another_key_opens_nothing() -> None:
     with pytest.raises(KeyMissing):
-        Keyring().with_new().open(sealed())
+        Keyring().with_new().open(seal())
     stranger = Keyring().with_new()
     with pytest.raises(SealBroken):
-        stranger.open(replace(sealed(), kid=stranger.kids[0]))
+        stranger.open(replace(seal(), kid=stranger.kids[0]))
 
 
 def test_a_rotated_session_needs_the_new_key_only() -> None:
     both = RING.with_new()
-    anew = both.rewrap(sealed())
+    anew = both.rewrap(seal())
     assert anew.kid == both.kids[0] != RING.kids[0]
     assert both.without(RING.kids).open(anew) == STATE
-    assert both.open(sealed()) == STATE
+    assert both.open(seal()) == STATE
 
 
 def test_nothing_of_it_is_shown() -> None:
-    shown = f"{STATE} {STATE!r} {RING!r} {sealed()} {STATE.about()}"
+    shown = f"{STATE} {STATE!r} {RING!r} {seal()} {STATE.about()}"
     assert "the-canary-value" not in shown
     assert not any(text in shown for text in RING.texts())
 
@@ -135,7 +135,7 @@ def test_several_keys_in_the_environment_are_newest_first(tmp_path: Path) -> Non
     old, new = (base64.b64encode(os.urandom(32)).decode() for _ in range(2))
     ring = Vault(tmp_path / "vault.key", Secret(f"{new},{old}")).keys()
     assert ring.texts() == [new, old]
-    assert sealed(ring=ring).kid == ring.kids[0]
+    assert seal(ring=ring).kid == ring.kids[0]
     assert not (tmp_path / "vault.key").exists()
 
 

@@ -146,11 +146,11 @@ def refusals(stack: Stack, canaries: Planted) -> None:
     assert stack.client.get("/jobs", headers=bearer).status_code == 401
     basic = {"Authorization": f"Basic {canaries.secret('basic_auth')}", "Cookie": f"a={canaries.secret('api_cookie')}"}
     assert stack.client.get("/jobs", headers=basic).status_code == 401
-    _malformed(stack, canaries)
+    _send_malformed(stack, canaries)
     assert stack.client.get(f"/jobs?cursor={canaries.secret('bad_cursor')}").status_code == 422
 
 
-def _malformed(stack: Stack, canaries: Planted) -> None:
+def _send_malformed(stack: Stack, canaries: Planted) -> None:
     page = {"target_url": f"{stack.site}/articles", "fields": ["title"]}
     for body in (
         {**page, "password": canaries.secret("unknown_property")},

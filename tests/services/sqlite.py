@@ -5,16 +5,16 @@ from pathlib import Path
 from corral.store.open import bring_up
 
 
-def migrated(path: Path) -> Path:
+def migrate(path: Path) -> Path:
     """A database with the tables and nothing in them, as the first start makes it, without making it each time."""
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(_made())
+        path.write_bytes(_make())
     return path
 
 
 @functools.cache
-def _made() -> bytes:
+def _make() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "corral.db"
         bring_up(path)

@@ -31,7 +31,7 @@ EXEMPT = {
 }
 
 
-def imported(path: Path) -> Iterator[str]:
+def list_imports(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -42,14 +42,14 @@ def imported(path: Path) -> Iterator[str]:
             yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
 
 
-def allowed(name: str) -> frozenset[str]:
+def allowed_modules(name: str) -> frozenset[str]:
     if name.startswith(WAYS_OUT):
         return MEANS
     return next((means for place, means in EXEMPT.items() if name.startswith(place)), frozenset())
 
 
 def means_used(path: Path) -> set[str]:
-    names = set(imported(path))
+    names = set(list_imports(path))
     return {means for means in MEANS if any(name == means or name.startswith(f"{means}.") for name in names)}
 
 
@@ -57,7 +57,7 @@ def test_nothing_but_the_egress_can_open_a_connection() -> None:
     offenders = [
         f"{relative(path)}: {', '.join(sorted(forbidden))}"
         for path in sorted(SOURCE.rglob("*.py"))
-        if (forbidden := means_used(path) - allowed(path.relative_to(SOURCE).as_posix()))
+        if (forbidden := means_used(path) - allowed_modules(path.relative_to(SOURCE).as_posix()))
     ]
     assert not offenders, "go through corral.fetch.egress.client instead:\n" + "\n".join(offenders)
 

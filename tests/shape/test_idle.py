@@ -11,7 +11,7 @@ FETCHING = {"wreq", "selectolax", "lxml", "playwright", "corral.extract.page", "
 SERVING = "from corral.runtime.process import load_structlog_alone; load_structlog_alone(); import "
 
 
-def loaded(statement: str) -> set[str]:
+def list_loaded(statement: str) -> set[str]:
     command = [sys.executable, "-c", LISTED.format(statement)]
     return set(json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout))
 
@@ -35,4 +35,4 @@ def loaded(statement: str) -> set[str]:
     ids=["worker process", "API and node", "supervisor"],
 )
 def test_an_idle_process_does_not_load(statement: str, spared: set[str]) -> None:
-    assert not loaded(statement) & spared
+    assert not list_loaded(statement) & spared

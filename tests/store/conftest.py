@@ -9,7 +9,7 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from tests import services
 from tests.chaos.level import LEVEL
-from tests.services.sqlite import migrated
+from tests.services.sqlite import migrate
 
 # In memory it is the same code as in a file.
 DATABASES = ("file", "memory", "postgres") if LEVEL else ("file", "postgres")
@@ -49,7 +49,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Every database the contract holds for."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_url"))
-    return "sqlite://" if request.param == "memory" else f"sqlite:///{migrated(tmp_path / 'corral.db')}"
+    return "sqlite://" if request.param == "memory" else f"sqlite:///{migrate(tmp_path / 'corral.db')}"
 
 
 @pytest.fixture(params=("file", "postgres"))
@@ -57,7 +57,7 @@ def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Every database that several processes can open."""
     if request.param == "postgres":
         return str(request.getfixturevalue("postgres_url"))
-    return f"sqlite:///{migrated(tmp_path / 'corral.db')}"
+    return f"sqlite:///{migrate(tmp_path / 'corral.db')}"
 
 
 @pytest.fixture(params=("file", "postgres"))

@@ -66,7 +66,7 @@ async def a_crawl(store: Store, *seeds: DiscoveredLink) -> str:
     return run_id
 
 
-async def claimed(store: Store, run_id: str, bounds: Bounds = SHARED) -> Worker:
+async def claim_worker(store: Store, run_id: str, bounds: Bounds = SHARED) -> Worker:
     [lease] = await store.runs.claim_one(run_id, ME, 10)
     return Worker(store, lease, bounds)
 
@@ -77,10 +77,10 @@ async def helpers(store: Store, count: int, bounds: Bounds = SHARED, owner: Owne
     return found
 
 
-async def shared(store: Store, hosts: int = 4, pages: int = 30, **changed: Any) -> tuple[Worker, Worker]:
+async def share_crawl(store: Store, hosts: int = 4, pages: int = 30, **changed: Any) -> tuple[Worker, Worker]:
     """A crawl and one that helps with it, each with something to do."""
     bounds = SHARED._replace(workers=2, **changed)
-    crawl = await claimed(store, await a_crawl(store, *(page(host, 0) for host in range(hosts))), bounds)
+    crawl = await claim_worker(store, await a_crawl(store, *(page(host, 0) for host in range(hosts))), bounds)
     step = await crawl.step()
     found = [page(host, number) for number in range(1, pages) for host in range(hosts)]
     assert step.helpers == 0, "there is nothing left for others to do"
@@ -104,17 +104,17 @@ def check(sql: Sql, crawl: str, counts: Counts, most: int = AT_ONCE) -> None:
         dict(sql(f"SELECT state, count(*) FROM items WHERE run_id = '{crawl}' GROUP BY state"))
     )
     assert {name: found[name] for name in counts._fields} == counts._asdict()
-    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, helper FROM items WHERE {_leased(crawl)}"))
+    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, helper FROM items WHERE {_leased_items(crawl)}"))
     assert not [host for host, count in at.items() if count > 1], "a host is with one worker at a time"
     [(granted,)] = sql(f"SELECT coalesce(sum(concurrency), 0) FROM crawl_helpers WHERE run_id = '{crawl}'")
     assert granted <= most
 
 
-def _leased(crawl: str) -> str:
+def _leased_items(crawl: str) -> str:
     return f"run_id = '{crawl}' AND state = 'leased'"
 
 
-async def worked_off(workers: list[Worker]) -> None:
+async def work_off(workers: list[Worker]) -> None:
     """Until none of them has anything left to do."""
     for _ in range(500):
         for worker in workers:

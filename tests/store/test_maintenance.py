@@ -12,7 +12,7 @@ from tests.store.conftest import Sql
 from tests.store.maintenance_helpers import DAY_MS, _old_run
 
 
-async def _finished(store: Store, count: int) -> list[str]:
+async def _finish_runs(store: Store, count: int) -> list[str]:
     ids: list[str] = []
     for _ in range(count):
         lease = await claim_new(store)
@@ -21,12 +21,12 @@ async def _finished(store: Store, count: int) -> list[str]:
     return ids
 
 
-async def _left(store: Store) -> set[str]:
+async def _list_left(store: Store) -> set[str]:
     return {run.id for run in await store.runs.newest(None, None, None, 100)}
 
 
 async def test_old_runs_are_forgotten(store: Store, sql: Sql) -> None:
-    old, recent = _old_run(10), (await _finished(store, 1))[0]
+    old, recent = _old_run(10), (await _finish_runs(store, 1))[0]
     live = _old_run(11)
     await add(store, a_run(id=old))
     await store.runs.apply_action(old, RunAction.CANCEL)
@@ -34,13 +34,13 @@ async def test_old_runs_are_forgotten(store: Store, sql: Sql) -> None:
     assert await store.maintenance.prune(Retention(max_age_days=5)) == 0, "it ended a moment ago"
     sql(f"UPDATE runs SET finished_at = finished_at - {10 * DAY_MS} WHERE id = '{old}'")
     assert await store.maintenance.prune(Retention(max_age_days=5)) == 1
-    assert await _left(store) == {recent, live}
+    assert await _list_left(store) == {recent, live}
     assert await store.events.of_run(old, 0, 10) == []
 
 
 @pytest.mark.parametrize("keep_records", [True, False])
 async def test_records_go_with_their_run_only_if_so_wanted(store: Store, keep_records: bool) -> None:
-    [run_id] = await _finished(store, 1)
+    [run_id] = await _finish_runs(store, 1)
     assert await store.maintenance.prune(Retention(max_finished_runs=0, keep_records=keep_records)) == 1
     assert len(await store.records.of_run(run_id, "", 10)) == (1 if keep_records else 0)
 
@@ -56,15 +56,15 @@ async def test_the_oldest_finished_runs_beyond_the_count_are_forgotten(store: St
         ids.append(run_id)
     assert await store.maintenance.prune(Retention(max_finished_runs=6)) == 0
     assert await store.maintenance.prune(Retention(max_finished_runs=4)) == 2
-    assert await _left(store) == {*live, *ids[2:]}
+    assert await _list_left(store) == {*live, *ids[2:]}
     assert (await store.runs.get(lease.run_id)).state is RunState.RUNNING
 
 
 async def test_forgetting_goes_on_in_batches(store: Store) -> None:
-    await _finished(store, 7)
+    await _finish_runs(store, 7)
     policy = Retention(max_finished_runs=1)
     assert [await store.maintenance.prune(policy, batch=4) for _ in range(3)] == [4, 2, 0]
-    assert len(await _left(store)) == 1
+    assert len(await _list_left(store)) == 1
 
 
 async def test_age_and_count_together_forget_no_more_than_asked(store: Store, sql: Sql) -> None:
@@ -72,13 +72,13 @@ async def test_age_and_count_together_forget_no_more_than_asked(store: Store, sq
     await add(store, a_run(id=old))
     await store.runs.apply_action(old, RunAction.CANCEL)
     sql(f"UPDATE runs SET finished_at = finished_at - {10 * DAY_MS} WHERE id = '{old}'")
-    await _finished(store, 3)
+    await _finish_runs(store, 3)
     assert await store.maintenance.prune(Retention(max_age_days=5, max_finished_runs=2)) == 2
-    assert len(await _left(store)) == 2
+    assert len(await _list_left(store)) == 2
 
 
 async def test_without_a_policy_nothing_is_forgotten(store: Store) -> None:
-    await _finished(store, 2)
+    await _finish_runs(store, 2)
     assert await store.maintenance.prune(Retention()) == 0
 
 
@@ -107,7 +107,7 @@ async def test_records_are_listed_counted_and_deleted(store: Store) -> None:
 
 
 async def test_a_healthy_database_has_no_findings(store: Store) -> None:
-    await _finished(store, 3)
+    await _finish_runs(store, 3)
     await add(store)
     await claim_new(store)
     await builders.settle(store, builders.retried(await claim_new(store)))
@@ -144,7 +144,7 @@ async def test_a_run_that_nobody_works_towards_is_found(store: Store, sql: Sql) 
 
 
 async def test_a_result_stored_twice_is_found(store: Store, sql: Sql) -> None:
-    [run_id] = await _finished(store, 1)
+    [run_id] = await _finish_runs(store, 1)
     sql("DROP INDEX records_by_run")
     try:
         sql(f"INSERT INTO records SELECT '{new_id()}', run_id, job_id, item_key, data, created_at FROM records")

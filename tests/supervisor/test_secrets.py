@@ -15,7 +15,7 @@ from corral.supervisor.plan import WELL
 from tests.cli.command import Corral
 from tests.services.ports import free_port
 from tests.slack import SLACK
-from tests.supervisor.up_helpers import executed, lines_until
+from tests.supervisor.up_helpers import execute_run, lines_until
 
 Started = Callable[..., "subprocess.Popen[str]"]
 
@@ -50,7 +50,7 @@ def test_a_redis_of_ours_has_a_password_and_programs_their_own_secrets_only(
     assert shown.code == 0, "another process of the installation finds the password in its folder"
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with httpx.Client(base_url=told[-1]["url"], timeout=30, headers=headers) as api:
-        executed(api, site)
+        execute_run(api, site)
         assert api.get("/health").json()["components"]["broker"] == {"status": "up"}
     process.send_signal(signal.SIGTERM)
     assert process.wait(20 * SLACK) == 0

@@ -282,7 +282,7 @@ def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
         yield process
 
 
-def left_behind(folder: Path, record: ProcessRecord) -> None:
+def write_leftover(folder: Path, record: ProcessRecord) -> None:
     ProcessRecords(folder).write(record)
     records = ProcessRecords(folder)
     records.claim()
@@ -293,7 +293,7 @@ def left_behind(folder: Path, record: ProcessRecord) -> None:
 def test_a_leftover_is_ended_by_its_record(tmp_path: Path, stranger: "subprocess.Popen[bytes]") -> None:
     started = start_time_of(stranger.pid)
     assert started is not None
-    left_behind(tmp_path, ProcessRecord("worker", stranger.pid, started, "the-marker"))
+    write_leftover(tmp_path, ProcessRecord("worker", stranger.pid, started, "the-marker"))
     assert stranger.wait(5 * SLACK) == -signal.SIGTERM
 
 
@@ -304,7 +304,7 @@ def test_a_number_that_is_somebody_elses_by_now_is_not_touched(
     started = start_time_of(stranger.pid)
     assert started is not None
     forged = (started + 1, "the-marker") if wrong == "started" else (started, "another-marker")
-    left_behind(tmp_path, ProcessRecord("worker", stranger.pid, *forged))
+    write_leftover(tmp_path, ProcessRecord("worker", stranger.pid, *forged))
     time.sleep(0.2)
     assert stranger.poll() is None
 

@@ -24,7 +24,7 @@ from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.supervisor.checks_helpers import redis_with, speaking
 from tests.supervisor.programs import have_ended
-from tests.supervisor.up_helpers import executed, lines_until
+from tests.supervisor.up_helpers import execute_run, lines_until
 from tests.waiting import block_until
 
 Started = Callable[..., "subprocess.Popen[str]"]
@@ -37,7 +37,7 @@ def broker(port: int, number: int = 1) -> dict[str, str]:
 # -- before anything is started ------------------------------------------------------------------------
 
 
-def refused(corral: Corral, *arguments: str, **settings: str) -> str:
+def up_refused(corral: Corral, *arguments: str, **settings: str) -> str:
     done = corral.here("up", "--distributed", "--port", "0", *arguments, **settings)
     assert (done.code, done.out) == (78, ""), done
     assert not corral.data.exists()
@@ -45,35 +45,35 @@ def refused(corral: Corral, *arguments: str, **settings: str) -> str:
 
 
 def test_a_broker_that_is_no_redis_is_refused(corral: Corral) -> None:
-    told = refused(corral, APP_CELERY_BROKER_URL="amqp://guest:secret@127.0.0.1//")
+    told = up_refused(corral, APP_CELERY_BROKER_URL="amqp://guest:secret@127.0.0.1//")
     assert "APP_CELERY_BROKER_URL starts with amqp:" in told
     assert "secret" not in told
-    assert "a Redis has numbers" in refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:1/corral")
-    assert "cannot be read" in refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:port/1")
+    assert "a Redis has numbers" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:1/corral")
+    assert "cannot be read" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:port/1")
     with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert f"what answers at 127.0.0.1:{port} is no Redis" in refused(corral, **broker(port))
+        assert f"what answers at 127.0.0.1:{port} is no Redis" in up_refused(corral, **broker(port))
 
 
 def test_a_missing_redis_server_is_named_with_what_to_install(corral: Corral, tmp_path: Path) -> None:
     with mock.patch.object(shutil, "which", return_value=None):
-        told = refused(corral, **broker(free_port()))
+        told = up_refused(corral, **broker(free_port()))
     assert "there is no redis-server to start one with" in told
     assert "apt-get install redis-server" in told
 
 
 def test_a_redis_elsewhere_is_not_started_from_here(corral: Corral) -> None:
-    told = refused(corral, APP_CELERY_BROKER_URL=f"rediss://127.0.0.1:{free_port()}/0")
+    told = up_refused(corral, APP_CELERY_BROKER_URL=f"rediss://127.0.0.1:{free_port()}/0")
     assert "is not started from here" in told
 
 
 def test_a_redis_that_wants_a_password_is_named(corral: Corral, tmp_path: Path) -> None:
     with redis_with(tmp_path, "--requirepass", "hush") as url:
-        told = refused(corral, APP_CELERY_BROKER_URL=url)
+        told = up_refused(corral, APP_CELERY_BROKER_URL=url)
     assert "asks for a password (NOAUTH)" in told
 
 
 def test_several_problems_are_told_at_once(corral: Corral) -> None:
-    told = refused(corral, APP_CELERY_BROKER_URL="sqs://", APP_DATABASE_URL="sqlite://")
+    told = up_refused(corral, APP_CELERY_BROKER_URL="sqs://", APP_DATABASE_URL="sqlite://")
     assert told.count("corral: ") == 2
     assert "a database in memory" in told
 
@@ -100,7 +100,7 @@ def test_a_database_of_some_other_program_is_said_before_anything_starts(corral:
     theirs.execute("CREATE TABLE theirs (number)")
     theirs.commit()
     theirs.close()
-    told = refused(corral, APP_DATABASE_URL=f"sqlite:///{tmp_path}/theirs.db", **broker(free_port()))
+    told = up_refused(corral, APP_DATABASE_URL=f"sqlite:///{tmp_path}/theirs.db", **broker(free_port()))
     assert "is a SQLite database of some other program" in told
 
 
@@ -164,7 +164,7 @@ def test_everything_is_started_looked_after_and_stopped(
             site = request.getfixturevalue("site")
             for killed in (worker, shown["services"][0]):
                 os.kill(killed["pid"], signal.SIGKILL)
-                executed(api, site)
+                execute_run(api, site)
                 block_until(lambda: {each["state"] for each in api.get("/supervisor").json()["services"]} == {"up"}, 30)
             redis, _, again = api.get("/supervisor").json()["services"]
             assert (redis["restarts"], again["restarts"], again["pid"] != worker["pid"]) == (1, 1, True)

@@ -21,7 +21,7 @@ def lines_until(process: "subprocess.Popen[str]", is_it: Callable[[dict[str, Any
     raise AssertionError(f"it never said so: {seen}\n{process.stderr.read()}")
 
 
-def executed(api: httpx.Client, site: str) -> None:
+def execute_run(api: httpx.Client, site: str) -> None:
     body = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
     job = api.post("/jobs", json=body).json()
     run = api.post(f"/jobs/{job['id']}/runs").json()

@@ -7,9 +7,9 @@ import pytest
 from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
-from tests.api.sessions import a_job, added, logged_in, open_intervention
+from tests.api.sessions import a_job, add_session, log_in, open_intervention
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.tasks import ended, submit
+from tests.engine.crawl.tasks import submit, wait_for_task
 from tests.stack import Stack
 
 expect.set_options(timeout=30_000)  # for a machine that is busy with other tests
@@ -109,7 +109,7 @@ def test_nothing_that_came_from_a_page_becomes_part_of_ours(stack: Stack, page: 
     }
     with served(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
-        ended(stack, task)
+        wait_for_task(stack, task)
         for where in (f"crawls/{task}", "crawls", f"runs/{task}", "records", "sites", "runs"):
             open_page(page, where)
             expect(page.locator("[aria-busy]")).to_have_count(0)
@@ -131,7 +131,7 @@ def test_nothing_that_came_from_a_page_becomes_part_of_ours(stack: Stack, page: 
 @pytest.mark.slow
 def test_what_waits_for_a_person_is_shown_with_its_picture_and_let_go_on(stack: Stack, page: Tab) -> None:
     job = a_job(stack)
-    added(stack, job, {"name": "demo_session", "value": "no-longer-good"})
+    add_session(stack, job, {"name": "demo_session", "value": "no-longer-good"})
     run = stack.start(job)
     stack.until(run["id"], "waiting_for_human")
     waiting = open_intervention(stack, run)
@@ -139,7 +139,7 @@ def test_what_waits_for_a_person_is_shown_with_its_picture_and_let_go_on(stack: 
     card = page.locator(f'[data-id="{waiting["id"]}"]')
     expect(card).to_contain_text("/account")
     expect(card.locator("img[src^='data:image/png']")).to_be_visible()
-    added(stack, job, logged_in(stack.site))
+    add_session(stack, job, log_in(stack.site))
     card.get_by_role("button", name="Resume").click()
     expect(card).to_have_count(0)
     assert stack.ended(run["id"])["status"] == "completed"
@@ -180,7 +180,7 @@ def test_every_page_fits_its_screen(stack: Stack, page: Tab, width: int, scheme:
     page.emulate_media(color_scheme=scheme)
     with served({"/": Page(["/" + "long" * 60])}) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
-        ended(stack, task)
+        wait_for_task(stack, task)
     for where in ("crawls", f"crawls/{task}", "interventions", "preview", "sites", "runs", "jobs", "records"):
         open_page(page, where)
         expect(page.locator("[aria-busy]")).to_have_count(0)

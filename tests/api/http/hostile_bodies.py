@@ -3,7 +3,7 @@
 SIZE = 1024 * 1024
 
 
-def _filled(begin: bytes, unit: bytes, end: bytes) -> bytes:
+def _fill(begin: bytes, unit: bytes, end: bytes) -> bytes:
     return begin + unit * ((SIZE - len(begin) - len(end)) // len(unit)) + end
 
 
@@ -16,21 +16,21 @@ _COOKIES = b'{"job_id":"%s","cookies":"' % _JOB
 HOSTILE_BODIES: dict[str, bytes] = {
     "quotes": b'"' * SIZE,
     "open string of escapes": b'"' + b"\\" * (SIZE - 1),
-    "escaped quotes": _filled(b'"', b'\\"', b""),
+    "escaped quotes": _fill(b'"', b'\\"', b""),
     "brackets": b"[" * SIZE,
-    "braces and quotes": _filled(b"", b'{"', b""),
-    "empty lists": _filled(b"[", b"[],", b"[]]"),
-    "empty objects": _filled(b"[", b"{},", b"{}]"),
-    "small numbers": _filled(b"[", b"1,", b"1]"),
+    "braces and quotes": _fill(b"", b'{"', b""),
+    "empty lists": _fill(b"[", b"[],", b"[]]"),
+    "empty objects": _fill(b"[", b"{},", b"{}]"),
+    "small numbers": _fill(b"[", b"1,", b"1]"),
     "one number": b"1" * SIZE,
     "one fraction": b"0." + b"1" * (SIZE - 2),
     "exponent": b"1e" + b"9" * (SIZE - 2),
-    "one long string": _filled(b'{"target_url":"http://localhost/', b"a", b'","fields":["title"]}'),
-    "one long string of escapes": _filled(b'{"target_url":"', b"\\u0041", b'","fields":["title"]}'),
-    "combining marks": _filled(b'{"target_url":"', "\u0301".encode(), b'","fields":["title"]}'),
+    "one long string": _fill(b'{"target_url":"http://localhost/', b"a", b'","fields":["title"]}'),
+    "one long string of escapes": _fill(b'{"target_url":"', b"\\u0041", b'","fields":["title"]}'),
+    "combining marks": _fill(b'{"target_url":"', "\u0301".encode(), b'","fields":["title"]}'),
     "many keys": _keys(9_900),
     "too many keys": _keys(75_000),
-    "one key again and again": _filled(b'{"a":1', b',"a":1', b"}"),
+    "one key again and again": _fill(b'{"a":1', b',"a":1', b"}"),
     "keys twice": _keys(4_900, start=_keys(4_900)[1:-1] + b","),
     "keys of objects": _keys(4_900, b"{}"),
     "long keys": b"{" + b",".join(b'"%s%d":1' % (b"k" * 1000, number) for number in range(1000)) + b"}",
@@ -60,11 +60,11 @@ HOSTILE_BODIES: dict[str, bytes] = {
     "regexes of counts": b'{"target_url":"http://localhost/","fields":['
     + b",".join(b'{"name":"f%d","regex":"%s"}' % (number, b"(a{1,99}){1,99}" * 200) for number in range(200))
     + b"]}",
-    "cookies of semicolons": _filled(_COOKIES, b"; ", b'"}'),
-    "cookies in one line": _filled(_COOKIES, b"a=b; ", b'"}'),
-    "cookies in lines": _filled(_COOKIES, b"a\\tTRUE\\t/\\tFALSE\\t0\\tn\\tv\\n", b'"}'),
-    "cookies of tabs": _filled(_COOKIES, b"\\t", b'"}'),
-    "cookies of lines": _filled(_COOKIES, b"\\n", b'"}'),
+    "cookies of semicolons": _fill(_COOKIES, b"; ", b'"}'),
+    "cookies in one line": _fill(_COOKIES, b"a=b; ", b'"}'),
+    "cookies in lines": _fill(_COOKIES, b"a\\tTRUE\\t/\\tFALSE\\t0\\tn\\tv\\n", b'"}'),
+    "cookies of tabs": _fill(_COOKIES, b"\\t", b'"}'),
+    "cookies of lines": _fill(_COOKIES, b"\\n", b'"}'),
     "many unknown cookies": b'{"job_id":"%s","cookies":[' % _JOB + b",".join([_keys(8)] * 1000) + b"]}",
     "crawl patterns": b'{"url":"http://localhost/","include":[' + b",".join([b'"%s"' % (b"*a" * 250)] * 100) + b"]}",
     "crawl keywords": b'{"url":"http://localhost/","keywords":[' + b",".join([b'"%s"' % (b"a" * 100)] * 9_900) + b"]}",

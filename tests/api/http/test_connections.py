@@ -9,7 +9,7 @@ from pathlib import Path
 from subprocess import PIPE
 
 from tests.api.http.connections_helpers import health
-from tests.api.http.wire import ask, connected, head, is_closed
+from tests.api.http.wire import ask, connect, head, is_closed
 from tests.stack import Stack, environment, stop
 from tests.waiting import block_until
 
@@ -20,7 +20,7 @@ JSON = "Content-Type: application/json"
 def test_idle_connections_keep_nobody_out(small: Stack) -> None:
     """The oldest of them makes room for the next client."""
     with ExitStack() as stack:
-        idle = [stack.enter_context(connected(small.url)) for _ in range(100)]
+        idle = [stack.enter_context(connect(small.url)) for _ in range(100)]
         for client in idle[50:]:
             client.sendall(b"GET /jobs HTTP/1.1\r\nHost: local")
         assert ask(small.url, head("GET", "/jobs", "Connection: close")).status == 200
@@ -34,7 +34,7 @@ def test_where_all_connections_have_a_request_only_health_is_answered(small: Sta
     half = head("POST", "/jobs", JSON, "Content-Length: 100") + b"{"
     with ExitStack() as stack:
         for _ in range(LIMIT + 1):
-            stack.enter_context(connected(small.url)).sendall(half)
+            stack.enter_context(connect(small.url)).sendall(half)
         block_until(
             lambda: health(small)["components"]["connections"]["open"] > LIMIT,
             within_s=20,
@@ -66,7 +66,7 @@ def test_few_open_files_mean_fewer_connections_and_health_says_so(tmp_path: Path
         url = json.loads(process.stdout.readline())["url"]
         with ExitStack() as stack:
             for _ in range(150):
-                stack.enter_context(connected(url))
+                stack.enter_context(connect(url))
             told = json.loads(ask(url, head("GET", "/health", "Connection: close")).body)
             assert told["status"] == "degraded"
             assert "the open-file limit allows" in told["components"]["connections"]["reason"]

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from tests.api.http.storm import memory_mib
-from tests.api.http.wire import ask, connected, head, is_closed, post, read_answer
+from tests.api.http.wire import ask, connect, head, is_closed, post, read_answer
 from tests.stack import Stack
 
 KIB = 1024
@@ -98,7 +98,7 @@ def test_what_is_just_within_the_limits_is_answered(stack: Stack) -> None:
 
 def test_a_header_without_end_is_refused_and_costs_no_memory(stack: Stack) -> None:
     before_mib = memory_mib(stack.process.pid)
-    with connected(stack.url) as client:
+    with connect(stack.url) as client:
         client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: " + b"a" * KIB * KIB)
         assert read_answer(client).error["code"] == "headers_too_large"
         with contextlib.suppress(ConnectionError):
@@ -109,7 +109,7 @@ def test_a_header_without_end_is_refused_and_costs_no_memory(stack: Stack) -> No
 
 def test_the_answer_to_a_large_body_can_be_read_by_a_client_that_sends_first(stack: Stack) -> None:
     """A connection closed with unread bytes is reset, and the client never sees why."""
-    with connected(stack.url) as client:
+    with connect(stack.url) as client:
         client.sendall(post("/jobs", b" " * 8 * KIB * KIB))
         assert read_answer(client).error["code"] == "body_too_large"
         assert is_closed(client)
@@ -122,7 +122,7 @@ def test_requests_sent_ahead_are_answered_in_order_and_bounded(stack: Stack) -> 
 
 
 def _statuses(stack: Stack, requests: bytes) -> list[bytes]:
-    with connected(stack.url) as client:
+    with connect(stack.url) as client:
         client.sendall(requests)
         received = b""
         while piece := client.recv(65536):
@@ -131,7 +131,7 @@ def _statuses(stack: Stack, requests: bytes) -> list[bytes]:
 
 
 def test_a_request_after_a_refused_one_is_answered_on_the_same_connection(stack: Stack) -> None:
-    with connected(stack.url) as client:
+    with connect(stack.url) as client:
         client.sendall(post("/jobs", b"a=1", "text/plain"))
         assert read_answer(client).status == 415
         client.sendall(head("GET", "/ready"))
@@ -147,7 +147,7 @@ def test_trailers_do_not_become_headers(stack: Stack) -> None:
 def test_a_body_that_breaks_off_starts_nothing(stack: Stack) -> None:
     path = f"/jobs/{stack.job()['id']}/runs"
     for kind, sent in (("Content-Length: 12", b"{}"), ("Transfer-Encoding: chunked", b"2\r\n{}\r\n")):
-        with connected(stack.url) as client:
+        with connect(stack.url) as client:
             client.sendall(head("POST", path, "Content-Type: application/json", kind) + sent)
             client.shutdown(socket.SHUT_WR)
             assert is_closed(client)

@@ -15,7 +15,7 @@ from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.api.streams import EventStream, Streams
 from tests.api.http.connections_helpers import health
-from tests.api.http.wire import ask, connected, head
+from tests.api.http.wire import ask, connect, head
 from tests.slack import SLACK
 from tests.stack import Stack
 from tests.waiting import block_until
@@ -32,7 +32,7 @@ def _first_line(client: socket.socket) -> bytes:
 
 def test_the_limit_is_exact_however_many_come_at_once(small: Stack) -> None:
     with ExitStack() as stack:
-        clients = [stack.enter_context(connected(small.url)) for _ in range(LIMIT + 4)]
+        clients = [stack.enter_context(connect(small.url)) for _ in range(LIMIT + 4)]
         ready = threading.Barrier(len(clients))
         lines: list[bytes] = []
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.http.wire import connected, head, is_closed, read_answer
+from tests.api.http.wire import connect, head, is_closed, read_answer
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
 
@@ -14,12 +14,12 @@ JSON = "Content-Type: application/json"
 
 
 def test_a_silent_connection_is_closed(small: Stack) -> None:
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         assert is_closed(client)
 
 
 def test_an_idle_connection_is_closed_after_its_request(small: Stack) -> None:
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         client.sendall(head("GET", "/ready"))
         assert read_answer(client).status == 200
         assert is_closed(client)
@@ -29,14 +29,14 @@ def test_an_idle_connection_is_closed_after_its_request(small: Stack) -> None:
     "sent", [b"G", b"GET /jobs HTTP/1.1\r\n", b"GET /jobs HTTP/1.1\r\nHost: localhost\r\nX-Long: a"]
 )
 def test_half_a_head_is_answered_with_408(small: Stack, sent: bytes) -> None:
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         client.sendall(sent)
         assert read_answer(client).error["code"] == "request_timeout"
         assert is_closed(client)
 
 
 def test_the_next_head_on_a_connection_has_the_same_time(small: Stack) -> None:
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         client.sendall(head("GET", "/ready") + b"GET /re")
         assert read_answer(client).status == 200
         assert read_answer(client).status == 408
@@ -44,7 +44,7 @@ def test_the_next_head_on_a_connection_has_the_same_time(small: Stack) -> None:
 
 def test_a_head_that_trickles_in_is_not_waited_for(small: Stack) -> None:
     began = time.monotonic()
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         client.settimeout(0.1)
         for byte in head("GET", "/ready", "X-Slow: " + "a" * 1000):
             try:
@@ -68,7 +68,7 @@ def test_a_head_that_trickles_in_is_not_waited_for(small: Stack) -> None:
     ids=["small", "large", "chunked"],
 )
 def test_half_a_body_is_answered_with_408(small: Stack, sent: bytes) -> None:
-    with connected(small.url) as client:
+    with connect(small.url) as client:
         client.sendall(sent)
         assert read_answer(client).error["code"] == "request_timeout"
         assert is_closed(client)
@@ -80,7 +80,7 @@ def test_a_stop_does_not_wait_for_what_has_not_arrived(site: str, tmp_path: Path
     with ExitStack() as clients:
         with corral_up(tmp_path, site, "serve", **patient) as stack:
             for sent in (b"", b"GET / HT", head("POST", "/jobs", JSON, "Content-Length: 9") + b"{"):
-                clients.enter_context(connected(stack.url)).sendall(sent)
+                clients.enter_context(connect(stack.url)).sendall(sent)
             assert stack.client.get("/ready").status_code == 200
         said = (tmp_path / "corral.log").read_text()
     assert "graceful" not in said

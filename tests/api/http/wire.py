@@ -29,7 +29,7 @@ class Answer:
 
 
 @contextmanager
-def connected(url: str, receive_buffer: int | None = None) -> Iterator[socket.socket]:
+def connect(url: str, receive_buffer: int | None = None) -> Iterator[socket.socket]:
     address = urlsplit(url)
     with socket.socket() as client:
         if receive_buffer is not None:
@@ -68,7 +68,7 @@ def _piece(client: socket.socket, so_far: bytes) -> bytes:
 
 
 def ask(url: str, request: bytes) -> Answer:
-    with connected(url) as client:
+    with connect(url) as client:
         client.sendall(request)
         return read_answer(client)
 

@@ -1,11 +1,19 @@
 """`corral crawl` as a person uses it: a real process, a real site, Ctrl-C and all."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 
+import pytest
+
+from corral.cli.job_draft import trust_typed_host
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.runs.run import RunAction
+from corral.settings import load_settings
+from corral.wiring.roles import open_client
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, served, tree
 from tests.engine.crawl.web import a_web
@@ -94,8 +102,26 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
         assert "resuming run" in again.err
         assert again.json["counts"]["done"] == len(pages)
         assert sum(site.hits.values()) - site.hits["/robots.txt"] - len(pages) <= 4
-        fresh = corral(*command[:2], "--depth", "1", "--restart", "--json")
-        assert fresh.json["counts"]["done"] == 5
+
+
+@pytest.mark.parametrize("option", ["--restart", pytest.param("--fresh", id="former")])
+def test_restart_leaves_an_interrupted_crawl_alone(corral: Corral, option: str) -> None:
+    with served({"/": Page()}) as site:
+        command = ("crawl", f"{site.url}/", "--json")
+        plan = CrawlPlan.of(corral.here(*command, "--dry-run").json["plan"])
+        interrupted = asyncio.run(_pause_crawl(corral, plan))
+        fresh = corral(*command, option)
+        assert (fresh.code, "resuming run" in fresh.err) == (0, False), fresh.err
+        resumed = corral(*command)
+    assert fresh.json["run"]["id"] != interrupted == resumed.json["run"]["id"]
+    assert "resuming run" in resumed.err
+
+
+async def _pause_crawl(corral: Corral, plan: CrawlPlan) -> str:
+    async with open_client(load_settings(data_dir=corral.data)) as app:
+        run, _ = await app.crawls.start(plan, trusted_hosts=trust_typed_host(app.settings, plan.start_urls[0]))
+        await app.submitter.apply_action(run.id, RunAction.PAUSE)
+    return run.id
 
 
 def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:

@@ -17,19 +17,19 @@ from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.crawl.site import served, tree
 from tests.export import reading
-from tests.export.fill import filled
+from tests.export.fill import fill_crawl
 from tests.export.warc_reader import read as read_warc
 
 
 @pytest.fixture(scope="module")
 def run_id(shared: Corral) -> str:
     shared.create()
-    return filled(f"sqlite:///{shared.data}/corral.db", 60)
+    return fill_crawl(f"sqlite:///{shared.data}/corral.db", 60)
 
 
 @pytest.fixture(scope="module")
 def many(shared: Corral, run_id: str) -> str:
-    return filled(f"sqlite:///{shared.data}/corral.db", 8000)
+    return fill_crawl(f"sqlite:///{shared.data}/corral.db", 8000)
 
 
 def test_every_format_by_the_name_of_the_file(shared: Corral, run_id: str) -> None:

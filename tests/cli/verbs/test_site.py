@@ -100,15 +100,15 @@ def test_what_crawls_got_from_sites_is_listed_and_shown(corral: Corral) -> None:
     assert corral.here("site", "stats", "elsewhere.test").code == 1
 
     run_id = crawled.json["run"]["id"]
-    assert _kept(corral) == [run_id]
+    assert _list_kept(corral) == [run_id]
     assert "would let go" in corral.here("run", "keep", run_id, "--undo", "--dry-run").out
     assert corral.here("run", "keep", run_id, "--undo", "--json").json == {"run_id": run_id, "keep": False}
-    assert _kept(corral) == []
+    assert _list_kept(corral) == []
     assert corral.here("run", "keep", run_id).out == f"run {run_id} is kept\n"
     assert corral.here("run", "keep", "01890000-0000-7000-8000-000000000000").code == 1
 
 
-def _kept(corral: Corral) -> list[str]:
+def _list_kept(corral: Corral) -> list[str]:
     with sqlite3.connect(corral.data / "corral.db") as connection:
         found = [row[0] for row in connection.execute("SELECT run_id FROM pinned_runs")]
     connection.close()

@@ -125,7 +125,7 @@ def test_the_broker_is_shown_with_its_messages_and_missed_when_it_is_away(
     assert "the broker does not answer" in away.json["problems"][0]
 
 
-async def _held(corral: Corral, owner: Owner, count: int) -> list[str]:
+async def _hold_runs(corral: Corral, owner: Owner, count: int) -> list[str]:
     store = open_store(f"sqlite:///{corral.data}/corral.db")
     info = NodeInfo(owner, "box", 77, NodeRole.WORKER, "embedded", ("http",), 50, "1.2.3")
     await store.nodes.heartbeat(info, 4, is_stopping=False)
@@ -136,7 +136,7 @@ async def _held(corral: Corral, owner: Owner, count: int) -> list[str]:
 
 
 def test_what_a_worker_holds_is_listed_and_the_rest_counted(corral: Corral) -> None:
-    ids = asyncio.run(_held(corral, new_owner(), 22))
+    ids = asyncio.run(_hold_runs(corral, new_owner(), 22))
 
     done = corral.here("status")
 

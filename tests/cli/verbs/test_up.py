@@ -133,7 +133,7 @@ def test_without_a_token_only_loopback_is_bound(corral: Corral, started: Started
 AT_ONCE = {"APP_SHUTDOWN_GRACE_SECONDS": "0"}
 
 
-def stopped(process: subprocess.Popen[str]) -> tuple[int, str]:
+def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
     children = descendants(process)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=30)
@@ -162,7 +162,7 @@ def test_a_file_locked_by_another_program_does_not_keep_a_stopping_process(
     line_with(process, "Corral works" if verb == ("worker",) else "Ctrl-C")
     other = sqlite3.connect(corral.data / "corral.db", isolation_level=None, timeout=10)
     other.execute("BEGIN IMMEDIATE")
-    code, err = stopped(process)
+    code, err = stop(process)
     other.close()
     assert (code, "the storage does not answer" in err) == (1, True)
 
@@ -178,7 +178,7 @@ def test_a_database_server_that_hangs_does_not_keep_a_stopping_process(corral: C
         for each in hanging:
             each.suspend()
         try:
-            code, err = stopped(process)
+            code, err = stop(process)
         finally:
             for each in hanging:
                 each.resume()
@@ -192,5 +192,5 @@ def test_a_stop_without_a_grace_period_still_gives_back_what_runs(corral: Corral
     run_id = corral.here("run", "start", job_id).out.strip()
     process = started(corral, "up", "--port", "0", **for_site(site), **AT_ONCE)
     eventually_executes(address_of(process), run_id)
-    assert stopped(process)[0] == 0
+    assert stop(process)[0] == 0
     assert corral.here("run", "show", run_id, "--json").json["status"] == "queued"

@@ -15,7 +15,7 @@ def failed(code: FailureCode, status: int | None = None, detail: str | None = No
     return Failed(code, "it failed", detail, http_status=status)
 
 
-def opened(now: float = NOW) -> Breaker:
+def open_breaker(now: float = NOW) -> Breaker:
     breaker = Breaker()
     for _ in range(5):
         breaker = breaker.after(Sign.ILL, now, RULES)
@@ -76,7 +76,7 @@ def test_a_good_answer_forgets_failures_and_one_that_says_nothing_does_not(sign:
 
 def test_after_the_wait_exactly_one_probe_goes() -> None:
     later = NOW + 300
-    probing = opened().start(later)
+    probing = open_breaker().start(later)
 
     assert probing.state is BreakerState.PROBING
     assert probing.wait_s(later, RULES) > 0
@@ -87,7 +87,7 @@ def test_after_the_wait_exactly_one_probe_goes() -> None:
 
 
 def test_a_probe_that_says_nothing_is_repeated_and_one_that_is_lost_is_replaced() -> None:
-    probing = opened().start(NOW + 300)
+    probing = open_breaker().start(NOW + 300)
 
     assert probing.after(Sign.NOTHING, NOW + 301, RULES, was_probe=True).wait_s(NOW + 301, RULES) == 0
     assert probing.wait_s(NOW + 300 + RULES.probe_s, RULES) == 0
@@ -95,7 +95,7 @@ def test_a_probe_that_says_nothing_is_repeated_and_one_that_is_lost_is_replaced(
 
 @pytest.mark.parametrize("sign", Sign)
 def test_what_was_under_way_when_it_opened_changes_nothing(sign: Sign) -> None:
-    breaker = opened()
+    breaker = open_breaker()
     assert breaker.after(sign, NOW + 5, RULES) == breaker
 
     probing = breaker.start(NOW + 300)
@@ -104,7 +104,7 @@ def test_what_was_under_way_when_it_opened_changes_nothing(sign: Sign) -> None:
 
 def test_a_site_may_want_more_than_one_good_probe() -> None:
     rules = BreakerRules(closes_after=2)
-    once = opened().start(NOW + 300).after(Sign.WELL, NOW + 301, rules, was_probe=True)
+    once = open_breaker().start(NOW + 300).after(Sign.WELL, NOW + 301, rules, was_probe=True)
 
     assert once.state is BreakerState.OPEN
     assert once.wait_s(NOW + 301, rules) == 0
@@ -114,7 +114,7 @@ def test_a_site_may_want_more_than_one_good_probe() -> None:
 
 
 def test_a_clock_that_was_set_back_makes_nobody_wait_for_longer() -> None:
-    assert opened(NOW).wait_s(NOW - 10_000, RULES) == 300
+    assert open_breaker(NOW).wait_s(NOW - 10_000, RULES) == 300
 
 
 _STEPS = st.lists(st.tuples(st.sampled_from(Sign), st.floats(0, 400)), max_size=60)

@@ -80,7 +80,7 @@ def test_a_run_is_never_left_on_auto(job: Job, asked: Strategy) -> None:
     assert resolve(job, asked, None).strategy is not Strategy.AUTO
 
 
-def _remembered(strategy: Strategy, *, successes: int = 0, failures: int = 0) -> Memory:
+def _memory_of(strategy: Strategy, *, successes: int = 0, failures: int = 0) -> Memory:
     weight = float(successes + failures)
     return Memory("h", "k", strategy, attempts=successes + failures, weight=weight, successes=float(successes))
 
@@ -89,13 +89,13 @@ def _remembered(strategy: Strategy, *, successes: int = 0, failures: int = 0) ->
     "memories, expected",
     [
         ([], Strategy.API_REPLAY),
-        ([_remembered(Strategy.BROWSER, successes=5)], Strategy.API_REPLAY),
-        ([_remembered(Strategy.HTTP, failures=5)], Strategy.API_REPLAY),
-        ([_remembered(Strategy.HTTP, successes=5)], Strategy.HTTP),
-        ([_remembered(Strategy.API_REPLAY, successes=1)], Strategy.API_REPLAY),
-        ([_remembered(Strategy.API_REPLAY, successes=5)], Strategy.API_REPLAY),
-        ([_remembered(Strategy.API_REPLAY, failures=1)], None),
-        ([_remembered(Strategy.API_REPLAY, failures=1), _remembered(Strategy.BROWSER, successes=5)], Strategy.BROWSER),
+        ([_memory_of(Strategy.BROWSER, successes=5)], Strategy.API_REPLAY),
+        ([_memory_of(Strategy.HTTP, failures=5)], Strategy.API_REPLAY),
+        ([_memory_of(Strategy.HTTP, successes=5)], Strategy.HTTP),
+        ([_memory_of(Strategy.API_REPLAY, successes=1)], Strategy.API_REPLAY),
+        ([_memory_of(Strategy.API_REPLAY, successes=5)], Strategy.API_REPLAY),
+        ([_memory_of(Strategy.API_REPLAY, failures=1)], None),
+        ([_memory_of(Strategy.API_REPLAY, failures=1), _memory_of(Strategy.BROWSER, successes=5)], Strategy.BROWSER),
     ],
 )
 def test_a_recipe_goes_before_the_browser_until_it_disappoints(

@@ -9,11 +9,11 @@ NOW = 1_700_000_000.0
 SHOP = parse_target("https://www.shop.test/a/b")
 
 
-def sent(jar: RunCookies, url: str, given: str = "") -> str:
+def cookie_header(jar: RunCookies, url: str, given: str = "") -> str:
     return jar.header_for(parse_target(url), NOW, given)
 
 
-def taken(*lines: str, url: str = "https://www.shop.test/a/b") -> RunCookies:
+def fill_jar(*lines: str, url: str = "https://www.shop.test/a/b") -> RunCookies:
     jar = RunCookies()
     jar.take(parse_target(url), lines, NOW)
     return jar
@@ -45,7 +45,7 @@ def taken(*lines: str, url: str = "https://www.shop.test/a/b") -> RunCookies:
     ],
 )
 def test_a_cookie_goes_to_whom_it_is_for(line: str, url: str, expected: str) -> None:
-    assert sent(taken(line), url) == expected
+    assert cookie_header(fill_jar(line), url) == expected
 
 
 @pytest.mark.parametrize(
@@ -62,28 +62,28 @@ def test_a_cookie_goes_to_whom_it_is_for(line: str, url: str, expected: str) -> 
     ],
 )
 def test_a_cookie_for_a_public_suffix_is_refused(host: str, domain: str, other: str, is_sent: bool) -> None:
-    jar = taken(f"sid=1; Path=/; Domain={domain}", url=f"https://{host}/")
-    assert sent(jar, other) == ("sid=1" if is_sent else "")
+    jar = fill_jar(f"sid=1; Path=/; Domain={domain}", url=f"https://{host}/")
+    assert cookie_header(jar, other) == ("sid=1" if is_sent else "")
 
 
 def test_an_insecure_page_sets_no_secure_cookie() -> None:
-    assert sent(taken("sid=1; Path=/; Secure", url="http://www.shop.test/"), "https://www.shop.test/") == ""
+    assert cookie_header(fill_jar("sid=1; Path=/; Secure", url="http://www.shop.test/"), "https://www.shop.test/") == ""
 
 
 def test_newer_values_replace_those_of_the_session() -> None:
-    jar = taken("sid=new; Path=/", "b=2; Path=/")
-    assert sent(jar, "https://www.shop.test/", "a=1; sid=old") == "a=1; sid=new; b=2"
-    assert sent(RunCookies(), "https://www.shop.test/", "a=1") == "a=1"
+    jar = fill_jar("sid=new; Path=/", "b=2; Path=/")
+    assert cookie_header(jar, "https://www.shop.test/", "a=1; sid=old") == "a=1; sid=new; b=2"
+    assert cookie_header(RunCookies(), "https://www.shop.test/", "a=1") == "a=1"
 
 
 def test_a_cookie_is_taken_back() -> None:
-    jar = taken("sid=1; Path=/")
+    jar = fill_jar("sid=1; Path=/")
     jar.take(SHOP, ["sid=; Path=/; Max-Age=0"], NOW)
-    assert sent(jar, "https://www.shop.test/") == ""
+    assert cookie_header(jar, "https://www.shop.test/") == ""
 
 
 def test_only_a_change_raises_the_version() -> None:
-    jar = taken("sid=1; Path=/")
+    jar = fill_jar("sid=1; Path=/")
     before = jar.version
     jar.take(SHOP, ["sid=1; Path=/", "gone=; Max-Age=0"], NOW)
     assert jar.version == before
@@ -92,12 +92,12 @@ def test_only_a_change_raises_the_version() -> None:
 
 
 def test_a_host_sets_no_more_than_its_share() -> None:
-    jar = taken(*(f"c{number}=1; Path=/" for number in range(5000)))
-    assert len(sent(jar, "https://www.shop.test/").split("; ")) == 50
+    jar = fill_jar(*(f"c{number}=1; Path=/" for number in range(5000)))
+    assert len(cookie_header(jar, "https://www.shop.test/").split("; ")) == 50
 
 
 @given(st.lists(st.text(max_size=60), max_size=5))
 def test_no_line_makes_it_fail_or_breaks_out_of_the_header(lines: list[str]) -> None:
-    header = sent(taken(*lines), "https://www.shop.test/a/b")
+    header = cookie_header(fill_jar(*lines), "https://www.shop.test/a/b")
     assert header.isascii()
     assert header == "" or header.isprintable()

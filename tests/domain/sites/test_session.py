@@ -16,7 +16,7 @@ from corral.store.rows import to_json
 NOW = 1_800_000_000.0
 
 
-def sent(url: str, **cookie: object) -> str | None:
+def cookie_header(url: str, **cookie: object) -> str | None:
     state = parse_session("https://shop.example.test/account", [{"name": "sid", "value": "v", **cookie}])
     return state.headers_for(parse_target(url), NOW).get("cookie")
 
@@ -47,7 +47,7 @@ def sent(url: str, **cookie: object) -> str | None:
     ],
 )
 def test_a_cookie_goes_where_rfc_6265_says(cookie: dict[str, object], url: str, is_sent: bool) -> None:
-    assert sent(url, **cookie) == ("sid=v" if is_sent else None)
+    assert cookie_header(url, **cookie) == ("sid=v" if is_sent else None)
 
 
 def test_a_stored_cookie_for_a_public_suffix_goes_to_no_host_below_it() -> None:

@@ -13,22 +13,22 @@ FILE = """# Netscape HTTP Cookie File
 """
 
 
-def sent_to(url: str, text: str) -> str | None:
+def cookie_header(url: str, text: str) -> str | None:
     state = parse_session("https://a.test/", cookies_of_text(text))
     return state.headers_for(parse_target(url), 1_700_000_000).get("cookie")
 
 
 def test_each_cookie_of_a_file_goes_where_it_belongs() -> None:
-    assert sent_to("https://a.test/account", FILE) == "sid=one two; lang=en"
-    assert sent_to("http://a.test/account", FILE) == "lang=en"
-    assert sent_to("https://sub.a.test/account", FILE) == "lang=en"
+    assert cookie_header("https://a.test/account", FILE) == "sid=one two; lang=en"
+    assert cookie_header("http://a.test/account", FILE) == "lang=en"
+    assert cookie_header("https://sub.a.test/account", FILE) == "lang=en"
     assert cookies_of_text(FILE)[1]["httpOnly"] is True
 
 
 @pytest.mark.parametrize("text", ["sid=one; lang=en", "Cookie: sid=one; lang=en\n", " sid=one ;lang=en; "])
 def test_the_line_of_a_request_is_for_the_target(text: str) -> None:
-    assert sent_to("https://a.test/", text) == "sid=one; lang=en"
-    assert sent_to("https://sub.a.test/", text) is None
+    assert cookie_header("https://a.test/", text) == "sid=one; lang=en"
+    assert cookie_header("https://sub.a.test/", text) is None
 
 
 @pytest.mark.parametrize(

@@ -5,41 +5,41 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.sites.site import Memory, Observation, fields_key, proven
 
 
-def seen(strategy: Strategy, *, succeeded: bool, found: int = 1) -> Observation:
+def an_observation(strategy: Strategy, *, succeeded: bool, found: int = 1) -> Observation:
     return Observation(
         "example.org", "k", strategy, succeeded, requested=1, found=found if succeeded else 0, cost_ms=10
     )
 
 
-def remembered(strategy: Strategy, *outcomes: bool) -> Memory:
+def remember(strategy: Strategy, *outcomes: bool) -> Memory:
     memory = Memory("example.org", "k", strategy)
     for succeeded in outcomes:
-        memory = memory.after(seen(strategy, succeeded=succeeded))
+        memory = memory.after(an_observation(strategy, succeeded=succeeded))
     return memory
 
 
 def test_two_successes_prove_nothing_and_three_do() -> None:
-    assert proven([remembered(Strategy.HTTP, True, True)]) is None
-    assert proven([remembered(Strategy.HTTP, True, True, True)]) is not None
+    assert proven([remember(Strategy.HTTP, True, True)]) is None
+    assert proven([remember(Strategy.HTTP, True, True, True)]) is not None
 
 
 def test_the_cheapest_proven_strategy_is_taken() -> None:
     works = (True,) * 5
-    memories = [remembered(strategy, *works) for strategy in (Strategy.BROWSER, Strategy.API_REPLAY, Strategy.HTTP)]
+    memories = [remember(strategy, *works) for strategy in (Strategy.BROWSER, Strategy.API_REPLAY, Strategy.HTTP)]
     chosen = proven(memories)
     assert chosen is not None
     assert chosen.strategy is Strategy.HTTP
-    failing = remembered(Strategy.HTTP, *([False] * 5))
+    failing = remember(Strategy.HTTP, *([False] * 5))
     chosen = proven([failing, *memories[:2]])
     assert chosen is not None
     assert chosen.strategy is Strategy.API_REPLAY
 
 
 def test_a_site_that_changed_is_noticed_after_a_few_runs() -> None:
-    memory = remembered(Strategy.HTTP, *([True] * 100))
+    memory = remember(Strategy.HTTP, *([True] * 100))
     assert proven([memory]) is not None
     for _ in range(2):
-        memory = memory.after(seen(Strategy.HTTP, succeeded=False))
+        memory = memory.after(an_observation(Strategy.HTTP, succeeded=False))
     assert proven([memory]) is None
 
 
@@ -51,7 +51,7 @@ def test_fields_are_remembered_apart_whatever_their_order() -> None:
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_rates_stay_between_nothing_and_everything(outcomes: list[bool]) -> None:
-    memory = remembered(Strategy.HTTP, *outcomes)
+    memory = remember(Strategy.HTTP, *outcomes)
     assert 0 <= memory.success_rate <= 1
     assert 0 <= memory.yield_rate <= 1
     assert memory.attempts == len(outcomes)

@@ -15,7 +15,7 @@ from tests.store.builders import claim_new, failed, settle
 from tests.store.queries.artifacts_helpers import leaving
 
 
-def aged(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:
+def age(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:
     then = time.time() - age_s
     os.utime(folder.path(artifact), (then, then))
     return artifact
@@ -30,7 +30,7 @@ def store() -> Store:
     return open_store("sqlite://")
 
 
-async def named(store: Store, *artifacts: Artifact) -> str:
+async def refer_to(store: Store, *artifacts: Artifact) -> str:
     lease = await claim_new(store)
     await settle(store, leaving(failed(lease), *artifacts))
     return lease.run_id
@@ -71,8 +71,8 @@ async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path:
     root = tmp_path / "artifacts"
     folder = ArtifactFolder(root)
     kept, fresh, orphan = (folder.keep(ArtifactKind.SCREENSHOT, b"png") for _ in range(3))
-    await named(store, aged(folder, kept, 10 * UNNAMED_FOR_S))
-    aged(folder, orphan, UNNAMED_FOR_S + 60)
+    await refer_to(store, age(folder, kept, 10 * UNNAMED_FOR_S))
+    age(folder, orphan, UNNAMED_FOR_S + 60)
     (root / "notes.txt").write_text("somebody's")
     await Tidying(store, folder, 1000, FileFolder(tmp_path / "files")).tidy()
     assert names(root) == {kept.file_name, fresh.file_name, "notes.txt"}
@@ -81,8 +81,8 @@ async def test_files_that_no_run_names_are_swept_and_strangers_are_not(tmp_path:
 
 async def test_beyond_its_room_the_oldest_are_forgotten_rows_and_files(tmp_path: Path, store: Store) -> None:
     folder = ArtifactFolder(tmp_path / "artifacts")
-    made = [aged(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
-    run_id = await named(store, *made)
+    made = [age(folder, folder.keep(ArtifactKind.HTML, b"x" * 100), 100 - number) for number in range(10)]
+    run_id = await refer_to(store, *made)
     await Tidying(store, folder, 550, FileFolder(tmp_path / "files")).tidy()
     left = {each.artifact.id for each in await store.artifacts.of_run(run_id)}
     assert left == {each.id for each in made[6:]}

@@ -16,7 +16,7 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
-from tests.engine.builders import drill, ended, events, kinds, put, working
+from tests.engine.builders import drill, events, kinds, put, wait_for_runs, working
 from tests.engine.crawl.site import Page, served
 from tests.waiting import until
 
@@ -164,7 +164,7 @@ async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Se
 async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings: Settings) -> None:
     async with working(settings) as app:
         ids = await put(app, *[drill(record=True) for _ in range(250)])
-        await ended(app, ids)
+        await wait_for_runs(app, ids)
         keeper = a_sweeper(app, Retention(None, 20))
         await keeper.sweep()
         left = await app.store.runs.newest(None, None, None, 500)
@@ -199,7 +199,7 @@ async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a
             job = replace(job, list_config={"item_links": {"css": "h2 > a"}})
             await app.store.jobs.add(job, slot_before(0))
             assert await sweeping(app) == 1
-            [run] = await ended(app, [(await runs_of(app, job))[0].id])
+            [run] = await wait_for_runs(app, [(await runs_of(app, job))[0].id])
             assert (run.kind, run.state) == ("crawl", RunState.COMPLETED)
             assert len(await app.store.records.of_run(run.id, "", 10)) == 3
             assert await app.store.runs.is_kept(run.id)

@@ -15,7 +15,7 @@ async def start(app: App, url: str, **options: Any) -> str:
     return run.id
 
 
-async def ended(app: App, run_id: str, within_s: float = 30.0) -> Run:
+async def wait_for_crawl(app: App, run_id: str, within_s: float = 30.0) -> Run:
     deadline = time.monotonic() + within_s
     while not (run := await app.store.runs.get(run_id)).state.is_terminal:
         assert time.monotonic() < deadline, f"{run.state}: {await app.store.crawls.get(run_id)}"
@@ -23,9 +23,9 @@ async def ended(app: App, run_id: str, within_s: float = 30.0) -> Run:
     return run
 
 
-async def crawled(app: App, url: str, **options: Any) -> tuple[Run, dict[str, dict[str, Any]], Counts]:
+async def crawl(app: App, url: str, **options: Any) -> tuple[Run, dict[str, dict[str, Any]], Counts]:
     """The run, its records by path, and how many items it has where."""
-    run = await ended(app, await start(app, url, **options))
+    run = await wait_for_crawl(app, await start(app, url, **options))
     now = await app.store.crawls.get(run.id)
     assert now.counts.leased == 0
     return run, await records(app, run.id, url), now.counts

@@ -25,7 +25,7 @@ def status(stack: Stack, task: str) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def ended(stack: Stack, task: str, within_s: float = 20.0) -> dict[str, Any]:
+def wait_for_task(stack: Stack, task: str, within_s: float = 20.0) -> dict[str, Any]:
     deadline = time.monotonic() + within_s
     while (now := status(stack, task))["status"] in ("pending", "running"):
         assert 0 <= now["progress"] <= 100

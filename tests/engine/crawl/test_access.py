@@ -11,8 +11,7 @@ import pytest
 from corral.fetch.browser.launch_args import find_chromium
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.crawl.tasks import ended as finished
-from tests.engine.crawl.tasks import results, submit
+from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.slack import SLACK
 from tests.stack import Stack
 
@@ -63,16 +62,16 @@ def test_scrape_prints_json_lines(corral: Corral) -> None:
 def test_tasks_take_a_login_a_proxy_and_certificates(stack: Stack) -> None:
     with served(Guarded(_pages())) as site:
         task = submit(stack, f"{site.url}/", cookies={"sid": "good"}, headers={"X-Key": "k"}, user_agent="Me/2")
-        assert finished(stack, task)["status"] == "completed"
+        assert wait_for_task(stack, task)["status"] == "completed"
         told = results(stack, task)
         assert len(told["results"]) == 3
         assert "good" not in json.dumps(told)
         task = submit(stack, f"{site.url}/", proxy_policy="http://127.0.0.1:9", retry_attempts=1)
-        assert finished(stack, task)["status"] == "failed"
+        assert wait_for_task(stack, task)["status"] == "failed"
         events = stack.client.get(f"/jobs/runs/{task}").json()
         assert "proxy" in (events["failure_detail"] or ""), events
         task = submit(stack, f"{site.url}/", cookies={"sid": "good"}, verify_tls=False)
-        assert finished(stack, task)["status"] == "completed"
+        assert wait_for_task(stack, task)["status"] == "completed"
         messages = [each["message"] for each in stack.client.get(f"/jobs/runs/{task}/events").json()]
         assert any("certificate" in message.lower() or "tls" in message.lower() for message in messages), messages
 
@@ -205,7 +204,7 @@ class Keyed(Site):
         return 403, {}, "<title>no</title><p>no key"
 
 
-def _keyed(elsewhere: str) -> Keyed:
+def _keyed_site(elsewhere: str) -> Keyed:
     calls = "".join(f'fetch("{where}");' for where in ("/out", f"{elsewhere}/pixel"))
     made = '"<h1>All of it</h1><p>" + told.text + "</p><a href=/out>out</a>"'
     shell = f"""<title>x</title><div id=root></div><script>{calls}
@@ -230,7 +229,7 @@ def _check_keys(site: Keyed, other: Keyed, text: str) -> None:
 def test_the_browser_sends_headers_to_the_origin_of_the_start_alone(corral: Corral, strategy: str) -> None:
     cors = {"access-control-allow-origin": "*"}
     pages = {path: Page(headers=cors) for path in ("/landed", "/pixel")}
-    with served(Keyed(pages)) as other, served(_keyed(other.url)) as site:
+    with served(Keyed(pages)) as other, served(_keyed_site(other.url)) as site:
         assert isinstance(site, Keyed)
         assert isinstance(other, Keyed)
         options = ("--strategy", strategy, "--scope", "any", "--depth", "1", "-o", "-", "--no-robots")
@@ -243,11 +242,11 @@ def test_the_browser_sends_headers_to_the_origin_of_the_start_alone(corral: Corr
 @pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
 def test_tasks_render_pages_with_headers(stack: Stack) -> None:
     pages = {path: Page(headers={"access-control-allow-origin": "*"}) for path in ("/landed", "/pixel")}
-    with served(Keyed(pages)) as other, served(_keyed(other.url)) as site:
+    with served(Keyed(pages)) as other, served(_keyed_site(other.url)) as site:
         assert isinstance(site, Keyed)
         assert isinstance(other, Keyed)
         task = submit(stack, f"{site.url}/", headers={"X-Key": "open"}, strategy="browser", max_depth=1)
-        last = finished(stack, task, within_s=60)
+        last = wait_for_task(stack, task, within_s=60)
         assert last["status"] == "completed", json.dumps([last, site.asked, results(stack, task)])
         _check_keys(site, other, json.dumps(results(stack, task)["results"]))
 

@@ -13,7 +13,7 @@ from corral.domain.net.canonical import url_key
 from corral.domain.net.url import parse_target
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
-from tests.engine.crawl.crawling import crawled
+from tests.engine.crawl.crawling import crawl
 from tests.engine.crawl.site import Page, Site, served
 
 
@@ -51,7 +51,7 @@ def a_site() -> CarefulSite:
 async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
     site = a_site()
     with served(site):
-        first, before, _ = await crawled(app, f"{site.url}/")
+        first, before, _ = await crawl(app, f"{site.url}/")
         assert (len(before), "changes" in first.stats, "change" in before["/same"]) == (9, False, False)
         for path in ("/changed", "/dated/changed", "/plain/changed"):
             site.pages[path].text = f"{path} says something else now, and rather more than it did before."
@@ -60,7 +60,7 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
         site.pages["/"].text = "The start has another text now."
         site.pages["/new"] = Page()
         site.hits.clear()
-        run, found, counts = await crawled(app, f"{site.url}/", since=first.id)
+        run, found, counts = await crawl(app, f"{site.url}/", since=first.id)
         assert run.state is RunState.COMPLETED
         assert {path: record["change"] for path, record in found.items()} == {
             "/": "changed",
@@ -83,7 +83,7 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
         assert (gone.state, gone.reason, gone.change) == (ItemState.MISSING, "gone", "gone")
         assert await app.store.crawls.missing_urls(run.id, 10) == [gone.url]
         # And again, compared with the second: nothing new, and all of it is there.
-        third, found, _ = await crawled(app, f"{site.url}/", since="last")
+        third, found, _ = await crawl(app, f"{site.url}/", since="last")
         assert plan_of(third.payload).since == run.id
         assert third.stats["changes"] == {"new": 0, "changed": 0, "unchanged": 9, "gone": 0}
         assert len(found) == 9
@@ -92,9 +92,9 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
 async def test_a_recrawl_that_looks_further_finds_what_lies_deeper(app: App) -> None:
     site = CarefulSite({"/": Page(["/a"]), "/a": Page(["/b"]), "/b": Page(["/c"]), "/c": Page()})
     with served(site):
-        first, found, _ = await crawled(app, f"{site.url}/", max_depth=1)
+        first, found, _ = await crawl(app, f"{site.url}/", max_depth=1)
         assert set(found) == {"/", "/a"}
-        _, found, _ = await crawled(app, f"{site.url}/", max_depth=3, since=first.id)
+        _, found, _ = await crawl(app, f"{site.url}/", max_depth=3, since=first.id)
         assert {path: record["change"] for path, record in found.items()} == {
             "/": "unchanged",
             "/a": "unchanged",
@@ -107,7 +107,7 @@ async def test_a_recrawl_that_looks_further_finds_what_lies_deeper(app: App) -> 
 async def test_only_an_ended_crawl_of_the_same_fields_can_be_compared_with(app: App) -> None:
     site = CarefulSite({"/": Page()})
     with served(site):
-        first, _, _ = await crawled(app, f"{site.url}/")
+        first, _, _ = await crawl(app, f"{site.url}/")
         plan = {"start_urls": [f"{site.url}/"]}
         unknown = "01900000-0000-7000-8000-000000000000"
         for since, more in ((unknown, {}), (first.id, {"fields": [{"name": "price"}]})):
@@ -126,7 +126,7 @@ async def test_a_change_anywhere_in_the_content_is_a_change_and_noise_in_the_mar
 
     paths = {"/noisy": "As before", "/beside": "As before"}
     with served({"/": Page(list(paths)), **{path: page(text, 1) for path, text in paths.items()}}) as site:
-        await crawled(app, f"{site.url}/")
+        await crawl(app, f"{site.url}/")
         site.pages |= {"/noisy": page("As before", 2), "/beside": page("A paragraph beside the article changed", 2)}
-        _, found, _ = await crawled(app, f"{site.url}/", since="last")
+        _, found, _ = await crawl(app, f"{site.url}/", since="last")
     assert {path: found[path]["change"] for path in paths} == {"/noisy": "unchanged", "/beside": "changed"}

@@ -10,7 +10,7 @@ from corral.domain.runs.run import Run, RunState
 from corral.fetch.browser.launch_args import find_chromium
 from corral.wiring.app import App
 from tests.cli.command import Corral
-from tests.engine.crawl.crawling import ended, reasons, records, start
+from tests.engine.crawl.crawling import reasons, records, start, wait_for_crawl
 from tests.engine.crawl.site import Page, Site, served, words_of
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
@@ -33,8 +33,8 @@ def _app(pages: dict[str, list[str]]) -> dict[str, Page]:
     return made
 
 
-async def crawled(app: App, site: Site, path: str = "/", **options: Any) -> tuple[Run, dict[str, dict[str, Any]]]:
-    run = await ended(app, await start(app, f"{site.url}{path}", **options), within_s=90)
+async def crawl(app: App, site: Site, path: str = "/", **options: Any) -> tuple[Run, dict[str, dict[str, Any]]]:
+    run = await wait_for_crawl(app, await start(app, f"{site.url}{path}", **options), within_s=90)
     return run, await records(app, run.id, site.url)
 
 
@@ -46,14 +46,14 @@ async def test_pages_that_are_empty_without_scripts_are_rendered(app: App) -> No
         "/plain2": Page(),
     }
     with served(pages) as site:
-        run, found = await crawled(app, site)
+        run, found = await crawl(app, site)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/plain", "/plain2", "/app/1", "/app/2", "/app/3"}
         assert found["/app/2"]["full_text"].startswith("All of 2")
         # The second page of the template goes to the browser at once.
         assert (site.hits["/app/1"], site.hits["/app/2"], site.hits["/app/3"]) == (2, 1, 1)
         assert site.hits["/plain"] == 1
-        run, found = await crawled(app, site, browser_pages=1)
+        run, found = await crawl(app, site, browser_pages=1)
         assert run.state is RunState.PARTIAL
         assert run.stats["left_out"] == {"application_shell": 2}
 
@@ -62,13 +62,13 @@ async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(app:
     pages = {"/": Page(["/app/1", "/blank"]), **_app({"1": ["/app/2"]})}
     pages["/blank"] = Page(raw="<title>x</title><div></div><script src=/main.js></script>")
     with served(pages) as site:
-        run, found = await crawled(app, site, strategy="http")
+        run, found = await crawl(app, site, strategy="http")
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"application_shell": 2})
         assert set(found) == {"/", "/app/1", "/blank"}
         assert await reasons(app, run.id) == {"application_shell": 2}
         done = await app.store.crawls.items(run.id, ItemState.DONE, 0, 10)
         assert any("--strategy auto" in (each.message or "") for each in done)
-        run, found = await crawled(app, site, path="/app/1", strategy="browser", max_depth=1)
+        run, found = await crawl(app, site, path="/app/1", strategy="browser", max_depth=1)
         assert found["/app/1"]["full_text"].startswith("All of 1")
 
 
@@ -82,7 +82,7 @@ async def test_a_browser_meets_files_data_and_redirects(app: App) -> None:
         "/there": Page(),
     }
     with served(pages) as site:
-        run, found = await crawled(app, site, strategy="browser", save_files=True)
+        run, found = await crawl(app, site, strategy="browser", save_files=True)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/paper.pdf", "/data", "/there"}
         assert found["/paper.pdf"]["size"] == 6
@@ -128,10 +128,10 @@ def _feed(most: int, listens: str, button: str = "") -> dict[str, Page]:
 async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: App, listens: str, button: str) -> None:
     with served(_feed(50, listens, button)) as site:
         # It is no shell, and its script gives it away.
-        run, _ = await crawled(app, site, max_pages=1, max_depth=1)
+        run, _ = await crawl(app, site, max_pages=1, max_depth=1)
         counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 50), run.stats
-        run, _ = await crawled(app, site, strategy="browser", max_pages=1, max_depth=1, max_scrolls=2)
+        run, _ = await crawl(app, site, strategy="browser", max_pages=1, max_depth=1, max_scrolls=2)
         counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert counts.pending == 30
@@ -167,13 +167,13 @@ def _virtual(count: int, *, is_inner: bool) -> dict[str, Page]:
 async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App, *, is_inner: bool) -> None:
     with served(_virtual(200, is_inner=is_inner)) as site:
         options: dict[str, Any] = {"strategy": "browser", "max_pages": 1, "max_depth": 1}
-        run, found = await crawled(app, site, **options)
+        run, found = await crawl(app, site, **options)
         counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 200), run.stats
         cells = [f"cell {row}-{column}." for row in range(200) for column in range(6)]
         assert re.findall(r"cell \d+-\d\.", found["/"]["full_text"]) == cells
         # Bounded: what was not reached is said.
-        run, _ = await crawled(app, site, **options, max_scrolls=1)
+        run, _ = await crawl(app, site, **options, max_scrolls=1)
         counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert 20 < counts.pending < 200
@@ -191,7 +191,7 @@ async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(ap
     for number in range(30):
         pages[f"/item/{number}"].head = idle
     with served(pages) as site:
-        run, found = await crawled(app, site, max_depth=1, concurrency=1)
+        run, found = await crawl(app, site, max_depth=1, concurrency=1)
         assert (run.state, len(found)) == (RunState.COMPLETED, 31), run.stats
         # Read once over HTTP, and the first three by browser as well.
         assert sum(site.hits[f"/item/{number}"] for number in range(30)) == 33

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.tasks import UNKNOWN, ended, status, submit
+from tests.engine.crawl.tasks import UNKNOWN, status, submit, wait_for_task
 from tests.stack import Stack
 
 
@@ -19,7 +19,7 @@ def test_counts_reasons_pages_and_why(stack: Stack) -> None:
     pages = {"/": Page(["/a", "/gone", "/secret"]), "/a": Page(["/b"]), "/b": Page()}
     with served(pages) as site:
         task = submit(stack, f"{site.url}/", exclude=["/secret"])
-        ended(stack, task)
+        wait_for_task(stack, task)
         told = read(stack, f"/scraping/tasks/{task}")
         counts = {"pending": 0, "leased": 0, "done": 2, "failed": 0, "skipped": 2, "missing": 1, "deferred": 0}
         assert told["counts"] == {**counts, "discovered": 5}
@@ -78,7 +78,7 @@ def test_a_task_says_when_it_is_forgotten_and_can_be_kept(stack: Stack) -> None:
         task = submit(stack, f"{site.url}/")
         kept = submit(stack, f"{site.url}/", keep=True)
         for each in (task, kept):
-            ended(stack, each)
+            wait_for_task(stack, each)
     told = read(stack, f"/scraping/tasks/{task}")
     lasts = datetime.fromisoformat(told["forgotten_at"]) - datetime.fromisoformat(told["completed_at"])
     assert (told["kept"], lasts.total_seconds()) == (False, 24 * 3600)
@@ -94,10 +94,10 @@ def test_a_task_says_when_it_is_forgotten_and_can_be_kept(stack: Stack) -> None:
 def test_a_crawl_that_has_ended_can_be_retried_like_any_run(stack: Stack) -> None:
     with served(tree(width=2, depth=1)) as site:
         task = submit(stack, f"{site.url}/")
-        ended(stack, task)
+        wait_for_task(stack, task)
         again = stack.client.post(f"/jobs/runs/{task}/retry").json()
         assert (again["kind"], again["retry_of"]) == ("crawl", task)
-        last = ended(stack, again["id"])
+        last = wait_for_task(stack, again["id"])
         assert (last["status"], last["completed_items"]) == ("completed", 3)
         assert site.hits["/"] == 2
 
@@ -107,7 +107,7 @@ def test_what_crawls_got_from_a_site_is_told_by_host(stack: Stack) -> None:
     with served(pages) as site:
         found = stack.client.get("/sites/127.0.0.1/statistics")
         before: dict[str, Any] = found.json() if found.status_code == 200 else {"pages_failed": 0, "failed": {}}
-        ended(stack, submit(stack, f"{site.url}/"))
+        wait_for_task(stack, submit(stack, f"{site.url}/"))
     told = read(stack, "/sites/127.0.0.1/statistics")
     assert told["pages_failed"] == before["pages_failed"] + 1
     assert told["failed"]["bad_response"] == before["failed"].get("bad_response", 0) + 1

@@ -9,7 +9,7 @@ import pytest
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.runs.run import RunAction, RunState
 from corral.wiring.app import App
-from tests.engine.crawl.crawling import crawled, ended, reasons, records, start
+from tests.engine.crawl.crawling import crawl, reasons, records, start, wait_for_crawl
 from tests.engine.crawl.site import Page, served, tree
 from tests.slack import SLACK
 from tests.waiting import until
@@ -17,7 +17,7 @@ from tests.waiting import until
 
 async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:
     with served(tree(width=3, depth=3)) as site:
-        run, found, counts = await crawled(app, f"{site.url}/")
+        run, found, counts = await crawl(app, f"{site.url}/")
         assert run.state is RunState.COMPLETED
         assert set(found) == set(site.pages)
         assert set(site.hits.values()) == {1}
@@ -34,7 +34,7 @@ async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:
 @pytest.mark.parametrize("depth", [1, 2, 3])
 async def test_each_depth_is_really_followed_and_none_beyond(app: App, depth: int) -> None:
     with served(tree(width=2, depth=5)) as site:
-        run, found, _ = await crawled(app, f"{site.url}/", max_depth=depth)
+        run, found, _ = await crawl(app, f"{site.url}/", max_depth=depth)
         assert {path.count("/") if path != "/" else 0 for path in found} == set(range(depth + 1))
         assert len(found) == 2 ** (depth + 1) - 1
         assert (await reasons(app, run.id))["too_deep"] == 2 ** (depth + 1)
@@ -48,7 +48,7 @@ async def test_a_page_that_fails_is_tried_again_and_then_given_up(app: App) -> N
         "/fine": Page(),
     }
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", retry_attempts=2)
+        run, found, counts = await crawl(app, f"{site.url}/", retry_attempts=2)
         assert run.state is RunState.PARTIAL
         assert set(found) == {"/", "/flaky", "/fine"}
         assert found["/flaky"]["retry_attempt"] == 1
@@ -59,21 +59,21 @@ async def test_a_page_that_fails_is_tried_again_and_then_given_up(app: App) -> N
 
 async def test_partial_results_can_be_no_use(app: App) -> None:
     with served({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
-        run, _, _ = await crawled(app, f"{site.url}/", partial_results_ok=False)
+        run, _, _ = await crawl(app, f"{site.url}/", partial_results_ok=False)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "bad_response", "http_400")
         assert run.error_message == "crawl failed: 1 of 2 pages failed, and partial results are not accepted"
 
 
 async def test_a_crawl_that_may_read_nothing_says_so(app: App) -> None:
     with served({"/": Page(status=302, headers={"location": "http://elsewhere.test/"})}) as site:
-        run, _, _ = await crawled(app, f"{site.url}/")
+        run, _, _ = await crawl(app, f"{site.url}/")
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "policy", "out_of_scope")
         assert run.error_message == "crawl failed: no page was allowed (out_of_scope)"
 
 
 async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
     with served({}) as site:
-        run, found, counts = await crawled(app, f"{site.url}/")
+        run, found, counts = await crawl(app, f"{site.url}/")
         assert (run.state, found, counts) == (RunState.FAILED, {}, Counts(failed=1))
         assert run.error_message == "crawl failed: 1 of 1 pages failed: the target answered 404"
         assert (run.failure_code, run.failure_detail) == ("bad_response", "http_404")
@@ -81,7 +81,7 @@ async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
 
 async def test_a_page_budget_ends_it_well(app: App) -> None:
     with served(tree(width=3, depth=3)) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", max_pages=7)
+        run, found, counts = await crawl(app, f"{site.url}/", max_pages=7)
         assert (run.state, run.stats["stopped_by"]) == (RunState.COMPLETED, "budget")
         assert len(found) == counts.done == sum(site.hits.values()) == 7
         assert counts.pending > 0
@@ -93,7 +93,7 @@ async def test_its_time_ends_it_with_what_it_has(app: App) -> None:
         pages[path].takes_s = 0.5 if path != "/" else 0.0
     with served(pages) as site:
         began = time.monotonic()
-        run, found, counts = await crawled(app, f"{site.url}/", max_seconds=4, concurrency=2)
+        run, found, counts = await crawl(app, f"{site.url}/", max_seconds=4, concurrency=2)
         assert time.monotonic() - began < 8 * SLACK
         assert (run.state, run.stats["stopped_by"]) == (RunState.PARTIAL, "time")
         assert 1 < len(found) < len(pages)
@@ -106,7 +106,7 @@ async def test_no_more_pages_at_once_than_asked_for(app: App) -> None:
         pages[path].takes_s = 0.05
     for at_once in (1, 4):
         with served(pages) as site:
-            await crawled(app, f"{site.url}/", concurrency=at_once)
+            await crawl(app, f"{site.url}/", concurrency=at_once)
             assert site.most_at_once == at_once
 
 
@@ -123,7 +123,7 @@ async def test_scope_patterns_nofollow_and_noindex(app: App) -> None:
     }
     with served(pages) as site:
         options = {"scope": {"include": ["/in/*"], "exclude": ["*deep"]}}
-        run, found, counts = await crawled(app, f"{site.url}/", **options)
+        run, found, counts = await crawl(app, f"{site.url}/", **options)
         assert set(found) == {"/", "/in/a", "/in/behind"}
         assert await reasons(app, run.id) == {
             "excluded": 1,
@@ -140,21 +140,21 @@ async def test_robots_txt_is_respected_unless_told_otherwise(app: App) -> None:
     rules = Page(raw="User-agent: *\nDisallow: /closed", headers={"content-type": "text/plain"})
     pages = {"/": Page(["/open", "/closed"]), "/open": Page(), "/closed": Page(), "/robots.txt": rules}
     with served(pages) as site:
-        run, found, _ = await crawled(app, f"{site.url}/", respect_robots=True)
+        run, found, _ = await crawl(app, f"{site.url}/", respect_robots=True)
         assert set(found) == {"/", "/open"}
         assert (run.state, site.hits["/closed"]) == (RunState.COMPLETED, 0)
         assert await reasons(app, run.id) == {"policy:robots": 1}
-        _, found, _ = await crawled(app, f"{site.url}/", respect_robots=False)
+        _, found, _ = await crawl(app, f"{site.url}/", respect_robots=False)
         assert set(found) == {"/", "/open", "/closed"}
 
 
 async def test_a_site_that_cannot_say_what_it_allows_is_not_crawled(app: App) -> None:
     pages = {"/": Page(["/a"]), "/a": Page(), "/robots.txt": Page(status=503)}
     with served(pages) as site:
-        run, _, counts = await crawled(app, f"{site.url}/", respect_robots=True)
+        run, _, counts = await crawl(app, f"{site.url}/", respect_robots=True)
         assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
         assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
-        _, found, _ = await crawled(app, f"{site.url}/", respect_robots=False)
+        _, found, _ = await crawl(app, f"{site.url}/", respect_robots=False)
         assert set(found) == {"/", "/a"}
 
 
@@ -162,7 +162,7 @@ async def test_a_robots_txt_that_leads_nowhere_allows_nothing(app: App) -> None:
     round_and_round = Page(status=302, headers={"location": "/robots.txt?again"})
     rest = {"/": Page(), "/robots.txt?again": Page(status=302, headers={"location": "/robots.txt"})}
     with served({**rest, "/robots.txt": round_and_round}) as site:
-        run, _, counts = await crawled(app, f"{site.url}/", respect_robots=True)
+        run, _, counts = await crawl(app, f"{site.url}/", respect_robots=True)
         assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
         assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
         assert run.failure_detail == "robots_unreachable"
@@ -174,7 +174,7 @@ async def test_a_robots_txt_that_breaks_off_is_asked_again_and_then_allows_nothi
         raise RuntimeError
 
     with served({"/": Page(), "/robots.txt": Page(on_ask=hangs_up)}) as site:
-        run, _, _ = await crawled(app, f"{site.url}/", respect_robots=True, retry_attempts=tries)
+        run, _, _ = await crawl(app, f"{site.url}/", respect_robots=True, retry_attempts=tries)
         [page] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 5)
         assert (page.reason, page.attempt, site.hits["/"]) == ("policy:robots_unreachable", tries, 0)
         assert "closed the connection" in (page.message or "")
@@ -194,7 +194,7 @@ async def test_a_redirect_leads_to_nothing_that_a_link_would_not_lead_to(app: Ap
             "/robots.txt": rules,
         }
         with served(pages) as site:
-            run, found, _ = await crawled(app, f"{site.url}/", respect_robots=True)
+            run, found, _ = await crawl(app, f"{site.url}/", respect_robots=True)
             assert (run.state, set(found)) == (RunState.COMPLETED, {"/", "/open"})
             assert await reasons(app, run.id) == {"policy:robots": 1, "out_of_scope": 1}
             assert (site.hits["/closed"], dict(elsewhere.hits)) == (0, {})
@@ -213,7 +213,7 @@ async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: A
         await asyncio.sleep(0.5)
         assert len(site.hits) == stood < len(pages)
         await app.submitter.apply_action(run_id, RunAction.RESUME)
-        run = await ended(app, run_id)
+        run = await wait_for_crawl(app, run_id)
         assert run.state is RunState.COMPLETED
         assert set(await records(app, run_id, site.url)) == set(pages)
         assert sum(site.hits.values()) - len(pages) <= 4, "no more is read again than was under way, or just read"
@@ -243,4 +243,4 @@ async def test_crawls_wait_for_their_turn(app: App) -> None:
         states = Counter([(await app.store.runs.get(each)).state for each in ids])
         assert states == {RunState.RUNNING: 5, RunState.QUEUED: 2}
         for each in ids:
-            await ended(app, each)
+            await wait_for_crawl(app, each)

@@ -7,10 +7,9 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.cli.command import Corral
-from tests.engine.crawl.crawling import crawled, ended, reasons, start
+from tests.engine.crawl.crawling import crawl, reasons, start, wait_for_crawl
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.tasks import ended as finished
-from tests.engine.crawl.tasks import results, submit
+from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack
 
 _PDF = b"%PDF-1.7\n\0\x01\x02 some paper"
@@ -28,7 +27,7 @@ async def test_a_page_that_sends_its_reader_on_leads_to_a_page_of_the_same_depth
         "/itself": Page(head='<meta http-equiv="refresh" content="5">'),
     }
     with served(pages) as site:
-        run, found, _ = await crawled(app, f"{site.url}/", max_depth=1)
+        run, found, _ = await crawl(app, f"{site.url}/", max_depth=1)
         assert {path: record["depth"] for path, record in found.items()} == {
             "/home": 0,
             "/one": 1,
@@ -38,7 +37,7 @@ async def test_a_page_that_sends_its_reader_on_leads_to_a_page_of_the_same_depth
         assert run.state is RunState.COMPLETED
         assert (await reasons(app, run.id))["meta_refresh"] == 2
         assert max(site.hits.values()) == 1
-        run = await ended(app, await start(app, f"{site.url}/itself"))
+        run = await wait_for_crawl(app, await start(app, f"{site.url}/itself"))
         assert run.state is RunState.COMPLETED
 
 
@@ -53,10 +52,10 @@ async def test_headers_ask_of_crawlers_what_meta_elements_do(app: App) -> None:
         "/fine": Page(),
     }
     with served(pages) as site:
-        run, found, _ = await crawled(app, f"{site.url}/")
+        run, found, _ = await crawl(app, f"{site.url}/")
         assert set(found) == {"/", "/shy", "/others", "/behind", "/fine"}
         assert await reasons(app, run.id) == {"noindex": 1, "nofollow": 1}
-        _, found, _ = await crawled(app, f"{site.url}/", obey_noindex=False, follow_nofollow=True)
+        _, found, _ = await crawl(app, f"{site.url}/", obey_noindex=False, follow_nofollow=True)
         assert set(found) == set(pages)
 
 
@@ -86,7 +85,7 @@ async def test_texts_data_and_feeds_have_text_and_lead_on(app: App) -> None:
         pages["/plain.txt"].headers = {"content-type": "text/plain"}
         pages["/feed"].raw = rss.format(site.url)
         pages["/feed"].headers = {"content-type": "application/rss+xml"}
-        run, found, _ = await crawled(app, f"{site.url}/", links=True)
+        run, found, _ = await crawl(app, f"{site.url}/", links=True)
         assert run.state is RunState.COMPLETED
         assert set(found) == set(pages)
         assert found["/plain.txt"]["full_text"].startswith("First line\nSee ")
@@ -110,12 +109,12 @@ async def test_files_are_listed_and_kept_where_that_is_asked_for(app: App) -> No
         "/hidden": Page(raw=b"x", headers={"content-type": "image/png", "X-Robots-Tag": "noindex"}),
     }
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", retry_attempts=1)
+        run, found, counts = await crawl(app, f"{site.url}/", retry_attempts=1)
         assert set(found) == {"/"}
         assert ((await reasons(app, run.id))["not_a_page"], counts.failed) == (4, 1)
         skipped = await app.store.crawls.items(run.id, ItemState.SKIPPED, 0, 10)
         assert any("save_files" in (each.message or "") for each in skipped)
-        run, found, _ = await crawled(app, f"{site.url}/", save_files=True, retry_attempts=1)
+        run, found, _ = await crawl(app, f"{site.url}/", save_files=True, retry_attempts=1)
         assert set(found) == {"/", "/paper.pdf", "/download?id=1", "/sheet"}
         paper = found["/paper.pdf"]
         assert (paper["content_type"], paper["size"], paper["http_status"]) == ("application/pdf", len(_PDF), 200)
@@ -141,7 +140,7 @@ def test_a_kept_file_can_be_had_over_http(stack: Stack) -> None:
     pages = {"/": Page(["/a.pdf"]), "/a.pdf": Page(raw=_PDF, headers={"content-type": "application/pdf"})}
     with served(pages) as site:
         task = submit(stack, f"{site.url}/", save_files=True, links=True)
-        assert finished(stack, task)["status"] == "completed"
+        assert wait_for_task(stack, task)["status"] == "completed"
         [record] = [each for each in results(stack, task)["results"] if each.get("sha256")]
     name = record["path"].rpartition("/")[2]
     answer = stack.client.get(f"/jobs/runs/{task}/files/{name}")

@@ -9,7 +9,7 @@ import pytest
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.builders import settings_for, working
-from tests.engine.crawl.crawling import crawled
+from tests.engine.crawl.crawling import crawl
 from tests.engine.crawl.site import Page, served
 
 
@@ -35,7 +35,7 @@ async def test_some_failing_pages_do_not_stall_a_crawl(usual: App, status: int) 
     bad = {f"/bad/{number}": Page(status=status) for number in range(20)}
     began = time.monotonic()
     with served({"/": Page([*good, *bad]), **good, **bad}) as site:
-        run, found, counts = await crawled(usual, f"{site.url}/")
+        run, found, counts = await crawl(usual, f"{site.url}/")
     assert (run.state, len(found), counts.failed) == (RunState.PARTIAL, 101, 20)
     assert {path: site.hits[path] for path in bad} == dict.fromkeys(bad, 3)
     assert time.monotonic() - began < 120, "the breaker alone takes 300 s"

@@ -12,7 +12,7 @@ from corral.wiring.app import App
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.cli.command import Corral
-from tests.engine.crawl.crawling import ended, start
+from tests.engine.crawl.crawling import start, wait_for_crawl
 from tests.engine.crawl.site import Page, served
 from tests.engine.crawl.tasks import submit
 from tests.slack import SLACK
@@ -47,7 +47,9 @@ async def test_every_link_of_a_large_index_is_known_and_the_node_stays_responsiv
     with served({"/": _index(MANY)}) as site:
         watch = asyncio.create_task(_watch(app, figures))
         began = time.monotonic()
-        run = await ended(app, await start(app, f"{site.url}/", max_pages=1, max_depth=1), within_s=120 * SLACK)
+        run = await wait_for_crawl(
+            app, await start(app, f"{site.url}/", max_pages=1, max_depth=1), within_s=120 * SLACK
+        )
         took_s = time.monotonic() - began
         watch.cancel()
         counts = (await app.store.crawls.get(run.id)).counts
@@ -81,7 +83,7 @@ def test_a_kill_while_links_are_written_loses_and_doubles_none(tmp_path: Path) -
         with corral_up(tmp_path, site.url, APP_WORKERS="1") as stack:
             task = submit(stack, f"{site.url}/", max_pages=1, max_depth=1)
             deadline = time.monotonic() + 60 * SLACK
-            while (before := _discovered(stack, task)) < 2:
+            while (before := _count_discovered(stack, task)) < 2:
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
             stack.process.send_signal(signal.SIGKILL)
@@ -97,5 +99,5 @@ def test_a_kill_while_links_are_written_loses_and_doubles_none(tmp_path: Path) -
     assert site.hits["/"] == 2
 
 
-def _discovered(stack: Stack, task: str) -> int:
+def _count_discovered(stack: Stack, task: str) -> int:
     return int(stack.client.get(f"/scraping/tasks/{task}/status").json()["total_items"])

@@ -1,7 +1,7 @@
 """Addresses of pages are shown without session ids and tokens; what a page says stays as the page says it."""
 
 from tests.engine.crawl.site import Page, served
-from tests.engine.crawl.tasks import ended, results, submit
+from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack
 
 CANARY = "CANARY0123456789abcdef"
@@ -13,7 +13,7 @@ def test_a_crawl_shows_no_token_of_an_address(stack: Stack) -> None:
     pages = {"/": Page([secret, broken]), secret: Page(text=quoted), broken: Page(status=500)}
     with served(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
-        ended(stack, task)
+        wait_for_task(stack, task)
         told = results(stack, task, include_errors=True)
         [page] = [each for each in told["results"] if "/a?" in each["url"]]
         assert page["url"] == f"{site.url}/a?access_token=***"

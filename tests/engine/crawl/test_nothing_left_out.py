@@ -5,7 +5,7 @@ from typing import Any
 from corral.domain.crawl.traps import PROVEN
 from corral.domain.runs.run import Run, RunState
 from corral.wiring.app import App
-from tests.engine.crawl.crawling import crawled
+from tests.engine.crawl.crawling import crawl
 from tests.stack import demo_site
 
 # What the caller asked for, and what the site asks for.
@@ -31,6 +31,6 @@ async def test_a_crawl_of_the_demo_site_says_what_it_left_out(app: App) -> None:
     with demo_site() as url:
         scope = {"include": ["/articles*", "/shop*", "/missing"]}
         for depth in (1, 4):
-            run, found, counts = await crawled(app, f"{url}/", scope=scope, max_depth=depth, strategy="http")
+            run, found, counts = await crawl(app, f"{url}/", scope=scope, max_depth=depth, strategy="http")
             assert len(found) > depth
             check_complete(run, counts)

@@ -7,8 +7,7 @@ from corral.domain.crawl.item import DiscoveredLink, ItemResult
 from corral.domain.runs.run import RunState
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.wiring.app import App
-from tests.engine.crawl.crawling import crawled, reasons, start
-from tests.engine.crawl.crawling import ended as ended_run
+from tests.engine.crawl.crawling import crawl, reasons, start, wait_for_crawl
 from tests.engine.crawl.site import Page, served, tree
 
 
@@ -24,19 +23,19 @@ async def test_a_page_that_names_its_original_counts_as_that_one(app: App) -> No
         "/d": Page(head='<link rel="canonical" href="/c">'),
     }
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/")
+        run, found, counts = await crawl(app, f"{site.url}/")
         assert set(found) == {"/", "/a", "/b", "/behind", "/d"}
         assert found["/a"]["depth"] == 1
         assert set(site.hits.values()) == {1}
         assert (run.state, counts.skipped) == (RunState.COMPLETED, 2)
         assert await reasons(app, run.id) == {"canonical": 2} == run.stats["reasons"]
-        _, found, _ = await crawled(app, f"{site.url}/", use_canonical=False)
+        _, found, _ = await crawl(app, f"{site.url}/", use_canonical=False)
         assert set(found) == {"/", "/a?sort=1", "/b", "/behind", "/c"}
 
 
 async def test_so_many_bytes_end_it_well(app: App) -> None:
     with served(tree(width=3, depth=3)) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", max_bytes=4_000, concurrency=1)
+        run, found, counts = await crawl(app, f"{site.url}/", max_bytes=4_000, concurrency=1)
         assert (run.state, run.stats["stopped_by"], run.stats["budget"]) == (RunState.COMPLETED, "budget", "max_bytes")
         # And what was handed out before.
         assert 4_000 <= run.stats["bytes"] < 4_000 + 4 * run.stats["bytes"] / counts.done
@@ -48,7 +47,7 @@ async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
     with served(tree(width=3, depth=1)) as other, served(tree(width=3, depth=3)) as site:
         site.pages["/"] = Page(["/0", "/1", "/2", f"{other.url}/"])
         options = {"scope": {"mode": "any"}, "max_per_host": 5}
-        run = await ended_run(app, await start(app, f"{site.url}/", **options))
+        run = await wait_for_crawl(app, await start(app, f"{site.url}/", **options))
         counts = (await app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["stopped_by"], run.stats["budget"]) == (
             RunState.COMPLETED,
@@ -95,10 +94,10 @@ async def test_the_best_come_first_where_that_is_asked_for(app: App) -> None:
         site.pages["/"].raw = "<main>Start</main>" + "".join(
             f'<a href="{link}">{"our Prices" if "way" in link else "dull"}</a>' for link in pages["/"].links
         )
-        _, found, _ = await crawled(app, f"{site.url}/", **options)
+        _, found, _ = await crawl(app, f"{site.url}/", **options)
         assert {"/", "/way"} < set(found)
         assert found["/way"]["depth"] == 1
-        _, found, _ = await crawled(app, f"{site.url}/", max_pages=4, concurrency=1)
+        _, found, _ = await crawl(app, f"{site.url}/", max_pages=4, concurrency=1)
         assert "/way" not in found
 
 
@@ -116,6 +115,6 @@ async def test_depths_are_right_in_any_order(app: App) -> None:
         depths |= dict.fromkeys(edge, level)
     with served(pages) as site:
         options = {"order": "best", "keywords": ["prices"], "max_depth": depth, "concurrency": 2}
-        _, found, counts = await crawled(app, f"{site.url}{start_at}", **options)
+        _, found, counts = await crawl(app, f"{site.url}{start_at}", **options)
         assert {path: record["depth"] for path, record in found.items()} == depths
         assert counts.done == len(depths)

@@ -11,8 +11,7 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.builders import node_of, settings_for, working
-from tests.engine.crawl.crawling import ended as ended_run
-from tests.engine.crawl.crawling import records, start
+from tests.engine.crawl.crawling import records, start, wait_for_crawl
 from tests.engine.crawl.site import Page, served, tree
 
 
@@ -35,7 +34,7 @@ async def test_a_page_that_kills_its_worker_three_times_has_failed_and_the_other
         pages = tree(width=6, depth=2)
         pages["/2"].on_ask = killer(app)
         with served(pages) as site:
-            run = await ended_run(app, await start(app, f"{site.url}/", concurrency=4), within_s=60)
+            run = await wait_for_crawl(app, await start(app, f"{site.url}/", concurrency=4), within_s=60)
             assert (run.state, site.hits["/2"]) == (RunState.PARTIAL, 3)
             [failed] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 10)
             assert (failed.url, failed.reason, failed.losses) == (f"{site.url}/2", "worker_lost:poison", 3)
@@ -50,7 +49,7 @@ async def test_a_crawl_that_begins_with_such_a_page_ends_and_says_so(database: s
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", workers=1)
     async with working(settings) as app:
         with served({"/": Page(on_ask=killer(app))}) as site:
-            run = await ended_run(app, await start(app, f"{site.url}/"), within_s=60)
+            run = await wait_for_crawl(app, await start(app, f"{site.url}/"), within_s=60)
             assert (run.state, site.hits["/"]) == (RunState.FAILED, 3)
             assert run.error_message == "crawl failed: 1 of 1 pages failed"
             await asyncio.sleep(0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.engine.crawl.site import Page, served, tree
-from tests.engine.crawl.tasks import UNKNOWN, ended, results, status, submit
+from tests.engine.crawl.tasks import UNKNOWN, results, status, submit, wait_for_task
 from tests.slack import SLACK
 from tests.stack import Stack
 
@@ -15,7 +15,7 @@ from tests.stack import Stack
 def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
     with served(tree(width=3, depth=2)) as site:
         task = submit(stack, f"{site.url}/", max_depth=2)
-        last = ended(stack, task)
+        last = wait_for_task(stack, task)
         assert (last["status"], last["progress"], last["completed_items"]) == ("completed", 100.0, 13)
         assert (last["total_items"], last["failed_items"], last["current_item"]) == (13, 0, None)
         assert last["completed_at"] >= last["created_at"]
@@ -36,7 +36,7 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
     pages = {"/": Page(["/gone", "/broken"]), "/broken": Page(status=500)}
     with served(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=2)
-        assert ended(stack, task)["status"] == "partial"
+        assert wait_for_task(stack, task)["status"] == "partial"
         told = results(stack, task, include_errors=True)
         errors = {error["url"].removeprefix(site.url): error for error in told["error_details"]}
         assert any("/broken: " in each for each in told["errors"])
@@ -46,7 +46,7 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
         assert errors["/broken"]["attempts"] == 2
         assert told["summary"]["success_rate"] == pytest.approx(100 / 3, abs=0.01)
         failed = submit(stack, f"{site.url}/", retry_attempts=1, partial_results_ok=False)
-        assert ended(stack, failed)["status"] == "failed"
+        assert wait_for_task(stack, failed)["status"] == "failed"
 
 
 @pytest.mark.parametrize("path, rule", [("/away", "out_of_scope"), ("/quiet", "noindex")])
@@ -55,7 +55,7 @@ def test_a_start_page_that_may_not_be_read_is_named_as_the_error(stack: Stack, p
     quiet = Page(head='<meta name=robots content="noindex">')
     with served({"/away": away, "/quiet": quiet}) as site:
         task = submit(stack, f"{site.url}{path}", use_sitemaps=True)
-        assert ended(stack, task)["status"] == "failed"
+        assert wait_for_task(stack, task)["status"] == "failed"
         [error] = results(stack, task, include_errors=True)["error_details"]
         assert (error["url"], error["error_type"], error["reason"]) == (f"{site.url}{path}", "policy", rule)
         assert rule in error["error"]
@@ -75,7 +75,7 @@ def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: S
         assert listed["progress"]["done"] >= 2
         assert status(stack, task)["current_item"].startswith(site.url)
         assert stack.client.delete(f"/scraping/tasks/{task}").json()["message"]
-        assert ended(stack, task)["status"] == "cancelled"
+        assert wait_for_task(stack, task)["status"] == "cancelled"
         before = status(stack, task)
         assert 0 < before["progress"] < 100
         assert 0 < stack.run(task)["progress"]["percent"] < 100
@@ -106,7 +106,7 @@ def test_pages_patterns_and_categories_are_kept_to(stack: Stack) -> None:
         ]
         for options, expected in wanted:
             task = submit(stack, f"{site.url}/", **options)
-            assert ended(stack, task)["status"] == "completed"
+            assert wait_for_task(stack, task)["status"] == "completed"
             found = {item["url"].removeprefix(site.url) for item in results(stack, task)["results"]}
             assert found == expected, options
 
@@ -136,13 +136,13 @@ def test_further_options_change_what_a_task_does(stack: Stack) -> None:
         ]
         for options, expected in wanted:
             task = submit(stack, f"{site.url}/", **options)
-            assert ended(stack, task)["status"] == "completed"
+            assert wait_for_task(stack, task)["status"] == "completed"
             told = results(stack, task)
             assert {item["url"].removeprefix(site.url) for item in told["results"]} == expected, options
             has_budget = bool({"max_per_host", "max_bytes", "max_pages"} & set(options))
             assert told["summary"]["stopped_by"] == ("budget" if has_budget else None), options
         task = submit(stack, f"{site.url}/", since="last")
-        assert ended(stack, task)["status"] == "completed"
+        assert wait_for_task(stack, task)["status"] == "completed"
         again = results(stack, task)
         assert again["summary"]["changes"]["unchanged"] == 2
         assert {item["change"] for item in again["results"]} == {"new", "unchanged"}
@@ -182,7 +182,7 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(stack: Stack, body:
 def test_tasks_are_listed_by_status_newest_first(stack: Stack) -> None:
     with served({"/": Page()}) as site:
         tasks = [submit(stack, f"{site.url}/?{number}") for number in range(2)]
-        failed = [ended(stack, task) for task in tasks]
+        failed = [wait_for_task(stack, task) for task in tasks]
         listed = stack.client.get("/scraping/tasks", params={"limit": 2}).json()
         assert [task["task_id"] for task in listed] == tasks[::-1]
         assert {task["status"] for task in failed} == {"failed"}
@@ -229,7 +229,7 @@ def test_a_crawl_is_a_run_like_any_other(stack: Stack) -> None:
         assert stack.client.post(f"/jobs/runs/{task}/pause").json()["status"] == "paused"
         assert status(stack, task)["status"] == "pending"
         assert stack.client.post(f"/jobs/runs/{task}/resume").json()["status"] == "queued"
-        assert ended(stack, task)["status"] == "completed"
+        assert wait_for_task(stack, task)["status"] == "completed"
         done: dict[str, Any] = {"total": 5, "done": 5, "failed": 0, "skipped": 0, "missing": 0, "deferred": 0}
         done |= {"percent": 100.0, "eta_s": None}
         assert stack.run(task)["progress"] == done

@@ -18,7 +18,7 @@ from tests import services
 from tests.engine.builders import settings_for
 from tests.engine.crawl.conftest import DATABASES
 from tests.store.builders import CREATED, a_run
-from tests.store.queries.crawl.builders import ask, claimed, done, first, url
+from tests.store.queries.crawl.builders import ask, claim_run, done, first, url
 
 KINDS = ("timeout:total", "network:reset", "bad_response:http_404", "blocked:captcha")
 
@@ -43,14 +43,14 @@ async def status(app: App) -> dict[str, Any]:
     return dict(told["orchestrator"])
 
 
-async def queued(app: App) -> str:
+async def queue_crawl(app: App) -> str:
     run_id, _ = await app.store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(10)])
     return run_id
 
 
 async def crawling(app: App, *, good: int = 0, bad: int = 0) -> Lease:
     """A task that is running, with so many pages done and failed."""
-    lease = await claimed(app.store, await queued(app))
+    lease = await claim_run(app.store, await queue_crawl(app))
     items = (await first(app.store, lease)).items
     failed = [
         ItemResult(item.id, item.key, ItemState.FAILED, KINDS[place % len(KINDS)])
@@ -65,9 +65,9 @@ async def test_every_number_is_what_there_is(app: App) -> None:
     nothing = await status(app)
     assert (nothing["status"], nothing["total_tasks"], nothing["error_rate"]) == ("healthy", 0, 0)
     await crawling(app, good=4, bad=4)
-    await queued(app)
-    await app.store.runs.apply_action(await queued(app), RunAction.CANCEL)
-    await app.store.runs.apply_action(await queued(app), RunAction.PAUSE)
+    await queue_crawl(app)
+    await app.store.runs.apply_action(await queue_crawl(app), RunAction.CANCEL)
+    await app.store.runs.apply_action(await queue_crawl(app), RunAction.PAUSE)
     told = await status(app)
     assert told["task_status_distribution"] == {
         "pending": 2,
@@ -86,7 +86,7 @@ async def test_every_number_is_what_there_is(app: App) -> None:
 
 async def test_it_is_at_capacity_while_every_slot_is_taken(app: App) -> None:
     leases = [await crawling(app) for _ in range(3)]
-    await queued(app)
+    await queue_crawl(app)
     told = await status(app)
     assert (told["status"], told["active_tasks"], told["available_task_slots"]) == ("at_capacity", 3, 0)
     await app.store.runs.apply_action(leases[0].run_id, RunAction.CANCEL)

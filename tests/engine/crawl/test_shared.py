@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests import services
-from tests.chaos.level import LEVEL, by_level, seeded
+from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.engine.crawl.web import Web, a_web, children_of
 from tests.forked.process import Process, started
@@ -166,7 +166,7 @@ def test_budgets_are_for_all_together(fleet: Fleet, web: Web) -> None:
 
 @pytest.mark.timeout(by_level(120, 600))
 def test_a_shared_crawl_survives_whoever_is_killed(fleet: Fleet) -> None:
-    dice: random.Random = seeded()
+    dice: random.Random = make_random()
     kills, takes_s = by_level(1, 12), by_level(30, 250) / 1000
     with web_for(fleet, takes_s) as web:
         task = fleet.start(web)

@@ -11,7 +11,7 @@ from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.runs.run import RunState
 from corral.extract.sitemap import MAX_URLS, NotASitemap, read_sitemap
 from corral.wiring.app import App
-from tests.engine.crawl.crawling import crawled, reasons
+from tests.engine.crawl.crawling import crawl, reasons
 from tests.engine.crawl.site import Page, Site, served
 
 RANK_AT = DiscoveredLink._fields.index("rank")
@@ -64,7 +64,7 @@ def add_sitemaps(site: Site) -> None:
 async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
     with served(a_site()) as site:
         add_sitemaps(site)
-        run, found, _ = await crawled(app, f"{site.url}/", max_depth=1, use_sitemaps=True)
+        run, found, _ = await crawl(app, f"{site.url}/", max_depth=1, use_sitemaps=True)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/linked", "/hidden/a", "/hidden/b", "/packed", "/dated"}
         assert {found[path]["depth"] for path in found if path != "/"} == {1}
@@ -78,7 +78,7 @@ async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
         }
         items = await app.store.crawls.items(run.id, ItemState.DONE, 0, 100)
         assert {item.lastmod for item in items if item.url.endswith("/dated")} == {"2026-01-02"}
-        _, found, _ = await crawled(app, f"{site.url}/", max_depth=1)
+        _, found, _ = await crawl(app, f"{site.url}/", max_depth=1)
         assert set(found) == {"/", "/linked"}
 
 
@@ -86,7 +86,7 @@ async def test_a_sitemap_that_breaks_off_is_used_and_said_to_be_one(app: App) ->
     with served({"/": Page(), "/a": Page(), "/b": Page()}) as site:
         whole = urlset(f"{site.url}/a", f"{site.url}/b")
         site.pages["/sitemap.xml"] = Page(raw=whole[: whole.index("/b<") + 1], headers=XML)
-        run, found, _ = await crawled(app, f"{site.url}/", use_sitemaps=True)
+        run, found, _ = await crawl(app, f"{site.url}/", use_sitemaps=True)
         assert set(found) >= {"/", "/a"}
         assert (await reasons(app, run.id))["sitemap_cut"] == 1
 
@@ -120,14 +120,14 @@ async def test_a_sitemap_is_not_followed_to_where_a_link_would_not_lead(app: App
         with served(pages) as site:
             rules = f"User-agent: *\nDisallow: /closed.xml\nSitemap: {site.url}/away.xml\n"
             site.pages["/robots.txt"] = Page(raw=rules, headers={"content-type": "text/plain"})
-            run, _, _ = await crawled(app, f"{site.url}/", respect_robots=True, use_sitemaps=True)
+            run, _, _ = await crawl(app, f"{site.url}/", respect_robots=True, use_sitemaps=True)
             assert (site.hits["/closed.xml"], dict(elsewhere.hits)) == (0, {})
             assert await reasons(app, run.id) == {"policy:robots": 1, "policy:out_of_scope": 1, "sitemap": 1}
 
 
 async def test_a_site_without_sitemaps_is_crawled_all_the_same(app: App) -> None:
     with served({"/": Page(["/a"]), "/a": Page()}) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", use_sitemaps=True)
+        run, found, counts = await crawl(app, f"{site.url}/", use_sitemaps=True)
         assert (run.state, set(found), counts.failed) == (RunState.COMPLETED, {"/", "/a"}, 0)
         assert await reasons(app, run.id) == {"sitemap": 1, "bad_response:http_404": 1}
 

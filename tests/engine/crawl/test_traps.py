@@ -18,7 +18,7 @@ from corral.wiring.app import App
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import report
 from tests.engine.builders import node_of, settings_for, working
-from tests.engine.crawl.crawling import crawled, ended, start
+from tests.engine.crawl.crawling import crawl, start, wait_for_crawl
 from tests.engine.crawl.site import Page, Site, served, words_of
 from tests.waiting import until
 
@@ -123,7 +123,7 @@ async def test_real_pages_are_found_and_little_is_wasted_on_traps(app: App) -> N
     site = TrapSite()
     with served(site):
         options = {"max_depth": 100, "max_pages": 3 * REAL + 1_000, "concurrency": 10}
-        run = await ended(app, await start(app, f"{site.url}/", **options), within_s=600)
+        run = await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=600)
     assert (run.state, run.stats.get("stopped_by")) == (RunState.PARTIAL, None), "it ends by itself, and says so"
     report(f"{REAL} real pages among traps: {site.real} found, {site.wasted} fetches wasted: {dict(site.asked)}")
     expected = REAL * 3 // 4 + REAL // 4
@@ -149,7 +149,7 @@ async def test_pages_that_are_all_alike_are_all_read(app: App, count: int) -> No
     articles = {f"/article/{n}": Page(links=[f"/article/{n + 1}"] if n < 39 else []) for n in range(40)}
     pages = {"/": Page(["/meter/0", "/article/0"]), **meters, **articles}
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", concurrency=8, max_depth=100, max_pages=5_000)
+        run, found, counts = await crawl(app, f"{site.url}/", concurrency=8, max_depth=100, max_pages=5_000)
         in_depth = 100
         assert set(site.hits.values()) == {1}
     assert {path for path in found if path.startswith("/article")} == set(articles)
@@ -163,7 +163,7 @@ async def test_a_list_of_pages_that_are_all_alike_is_read_to_its_end(app: App) -
     pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(700)}
     pages["/"] = Page(list(pages))
     with served(pages) as site:
-        run, found, counts = await crawled(app, f"{site.url}/", concurrency=8)
+        run, found, counts = await crawl(app, f"{site.url}/", concurrency=8)
         assert len(found) == len(pages)
         assert set(site.hits.values()) == {1}
     assert (run.state, counts.deferred, counts.skipped) == (RunState.COMPLETED, 0, 0)
@@ -220,7 +220,7 @@ async def test_articles_that_are_alike_come_before_traps(app: App, shape: str) -
     site = BesideTraps(shape, 180)
     with served(site):
         options = {"max_depth": 100, "max_pages": 280, "concurrency": 8}
-        await ended(app, await start(app, f"{site.url}/", **options), within_s=60)
+        await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=60)
     asked = Counter(path.split("/")[1] for path in site.hits)
     report(f"180 articles ({shape}) beside a calendar and a maze, of 280 pages: {dict(asked)}")
     assert asked["article"] == site.count, asked
@@ -241,7 +241,7 @@ class Endless(Site):
 async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> None:
     with served(Endless()) as site:
         options = {"max_depth": 100, "max_pages": 1_500}
-        run, found, _ = await crawled(app, f"{site.url}/", **options)
+        run, found, _ = await crawl(app, f"{site.url}/", **options)
         assert run.state is RunState.PARTIAL
         assert len(found) < 400
         held = run.stats["held_back"]
@@ -251,7 +251,7 @@ async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> No
         count = sum(each["count"] for each in held)
         assert count == run.stats["left_out"]["endless_growth"] == run.stats["skipped"]
         assert len(await app.store.crawls.items(run.id, ItemState.DEFERRED, 0, 10_000)) == count
-        run, _, counts = await crawled(app, f"{site.url}/", avoid_traps=False, **options)
+        run, _, counts = await crawl(app, f"{site.url}/", avoid_traps=False, **options)
         assert (run.state, run.stats["stopped_by"], counts.done) == (RunState.COMPLETED, "budget", 1_500)
 
 
@@ -269,7 +269,7 @@ async def test_what_was_learned_survives_a_worker(database: str | None, tmp_path
                 [worker] = node_of(app).worker_pids
                 os.kill(worker, signal.SIGKILL)
                 await until(lambda dead=worker: dead not in node_of(app).worker_pids)  # type: ignore[misc]
-            run = await ended(app, run_id, within_s=600)
+            run = await wait_for_crawl(app, run_id, within_s=600)
     assert run.state is RunState.PARTIAL
     assert site.real >= 0.995 * REAL
     assert site.wasted <= max(1_000, REAL // 4), site.asked

@@ -7,10 +7,10 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.runs.run import Run
 from corral.settings import Settings
 from corral.wiring.app import App
-from tests.engine.builders import ended, settings_for, sound
+from tests.engine.builders import settings_for, sound, wait_for_runs
 
 
-def gated(folder: Path, **changed: Any) -> Settings:
+def limited_settings(folder: Path, **changed: Any) -> Settings:
     plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "workers": 1}
     return settings_for(folder, **(plain | changed))
 
@@ -21,7 +21,7 @@ async def start(app: App, url: str, **options: object) -> str:
     return run.id
 
 
-async def finished(app: App, run_id: str) -> Run:
-    [run] = await ended(app, [run_id], timeout_s=40)
+async def wait_for_sound_end(app: App, run_id: str) -> Run:
+    [run] = await wait_for_runs(app, [run_id], timeout_s=40)
     await sound(app)
     return run

@@ -26,7 +26,7 @@ from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 from tests.engine.builders import node_of, working
 from tests.engine.crawl.site import Page, Site, served
-from tests.engine.hosts.limited_crawls import finished, gated, start
+from tests.engine.hosts.limited_crawls import limited_settings, start, wait_for_sound_end
 from tests.waiting import until
 
 TEXT = {"content-type": "text/plain"}
@@ -34,12 +34,12 @@ TARGET = parse_target("http://site.test/page")
 PACE = Deferred("site.test", WaitReason.PACE, 1.0)
 
 
-def delayed(count: int, delay_s: float = 0.05) -> dict[str, Page]:
+def slow_pages(count: int, delay_s: float = 0.05) -> dict[str, Page]:
     robots = Page(raw=f"User-agent: *\nCrawl-delay: {delay_s}\n", headers=TEXT)
     return {"/robots.txt": robots, **{f"/s{number}": Page() for number in range(count)}}
 
 
-def requested(site: Site) -> list[int]:
+def order_of_requests(site: Site) -> list[int]:
     """The numbers of the pages, as the server's log has them."""
     return [int(path[2:]) for path, _ in site.asked_at if path.startswith("/s")]
 
@@ -48,43 +48,45 @@ def links_to(site: Site, count: int) -> list[str]:
     return [f"{site.url}/s{number}" for number in range(count)]
 
 
-def interleaved(*lists: list[str]) -> list[str]:
+def interleave(*lists: list[str]) -> list[str]:
     return [each for each in chain.from_iterable(zip_longest(*lists)) if each is not None]
 
 
 def beside_fast_pages(*links: list[str], count: int = 40) -> dict[str, Page]:
     fast = [f"/f{number}" for number in range(count)]
-    return {"/": Page(links=interleaved(*links, fast)), **{path: Page() for path in fast}}
+    return {"/": Page(links=interleave(*links, fast)), **{path: Page() for path in fast}}
 
 
 @pytest.mark.parametrize("concurrency", [1, 10])
 async def test_pages_of_delayed_hosts_keep_their_order_beside_a_fast_host(tmp_path: Path, concurrency: int) -> None:
     count = 10 if concurrency == 1 else 30
     with ExitStack() as stack:
-        slow = [stack.enter_context(served(delayed(count))) for _ in range(2)]
+        slow = [stack.enter_context(served(slow_pages(count))) for _ in range(2)]
         fast = stack.enter_context(served(beside_fast_pages(*(links_to(site, count) for site in slow))))
-        async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
-            run = await finished(app, await start(app, f"{fast.url}/", concurrency=concurrency, avoid_traps=False))
+        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+            run = await wait_for_sound_end(
+                app, await start(app, f"{fast.url}/", concurrency=concurrency, avoid_traps=False)
+            )
     assert run.state is RunState.COMPLETED
-    assert [requested(site) for site in slow] == [list(range(count))] * 2
+    assert [order_of_requests(site) for site in slow] == [list(range(count))] * 2
 
 
 async def test_after_a_retry_after_the_pages_go_on_in_their_order(tmp_path: Path) -> None:
-    with served(delayed(20)) as busy, served(beside_fast_pages(links_to(busy, 20))) as fast:
+    with served(slow_pages(20)) as busy, served(beside_fast_pages(links_to(busy, 20))) as fast:
         busy.pages["/s3"] = Page(status=429, headers={"retry-after": "1"})
-        async with working(gated(tmp_path, host_max_delay_seconds=1)) as app:
+        async with working(limited_settings(tmp_path, host_max_delay_seconds=1)) as app:
             run_id = await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False)
             await until(lambda: busy.hits["/s3"] > 0)
             busy.pages["/s3"] = Page()
-            run = await finished(app, run_id)
+            run = await wait_for_sound_end(app, run_id)
     assert run.state is RunState.COMPLETED
-    order = requested(busy)
+    order = order_of_requests(busy)
     assert order[:4] == [0, 1, 2, 3]
     assert [number for number in order[4:] if number != 3] == list(range(4, 20))
 
 
 async def test_redirects_of_and_to_a_delayed_host_change_no_order_and_are_not_repeated_at_once(tmp_path: Path) -> None:
-    pages = delayed(20, delay_s=0.1)
+    pages = slow_pages(20, delay_s=0.1)
     for number in (3, 4, 11):
         pages[f"/s{number}"] = Page(status=302, headers={"location": f"/to{number}"})
         pages[f"/to{number}"] = Page()
@@ -94,24 +96,24 @@ async def test_redirects_of_and_to_a_delayed_host_change_no_order_and_are_not_re
         for number in range(5):
             fast_pages[f"/f{number}"] = Page(status=302, headers={"location": f"{slow.url}/from{number}"})
         with served(fast_pages) as fast:
-            async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
-                run = await finished(app, await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False))
+            async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+                run = await wait_for_sound_end(app, await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False))
     assert run.state is RunState.COMPLETED
-    assert requested(slow) == list(range(20))
+    assert order_of_requests(slow) == list(range(20))
     assert all(slow.hits[f"/from{number}"] == 1 for number in range(5))
     assert sum(fast.hits[f"/f{number}"] for number in range(5)) <= 25
 
 
 async def test_after_a_kill_the_pages_that_were_in_flight_come_first_and_the_others_in_order(tmp_path: Path) -> None:
-    with served(delayed(20, delay_s=0.1)) as slow, served(beside_fast_pages(links_to(slow, 20))) as fast:
-        async with working(gated(tmp_path, host_max_delay_seconds=5)) as app:
+    with served(slow_pages(20, delay_s=0.1)) as slow, served(beside_fast_pages(links_to(slow, 20))) as fast:
+        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
             run_id = await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False)
             await until(lambda: slow.hits["/s5"] > 0)
             [worker] = node_of(app).worker_pids
             os.kill(worker, signal.SIGKILL)
-            run = await finished(app, run_id)
+            run = await wait_for_sound_end(app, run_id)
     assert run.state is RunState.COMPLETED
-    order = requested(slow)
+    order = order_of_requests(slow)
     assert list(dict.fromkeys(order)) == list(range(20))
     assert all(later - earlier <= 1 for earlier, later in pairwise(order))
 
@@ -165,13 +167,13 @@ async def test_a_page_that_was_handed_out_too_early_waits_for_those_before_it() 
     assert frontier.visits == ["s1", "s3", "s1", "s2"]
 
 
-def begun(order: HostOrder, *numbers: int) -> dict[int, QueuedPage]:
+def begin_pages(order: HostOrder, *numbers: int) -> dict[int, QueuedPage]:
     return {number: order.begin("site.test", Position(is_deferred=False, rank=1.0, id=number)) for number in numbers}
 
 
 async def test_a_slot_goes_to_the_first_page_of_the_crawl_and_refusals_to_the_last() -> None:
     permits, order = Permits(), HostOrder()
-    visits = {number: permits.visit(queued=page) for number, page in begun(order, 0, 1, 2, 3).items()}
+    visits = {number: permits.visit(queued=page) for number, page in begin_pages(order, 0, 1, 2, 3).items()}
     asked = {number: asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 0, 1)}
     await asyncio.sleep(0)
     permits.hear(SlotRefusal("site.test", WaitReason.PACE, (1.0,)))
@@ -186,7 +188,7 @@ async def test_a_slot_goes_to_the_first_page_of_the_crawl_and_refusals_to_the_la
 
 async def test_a_slot_is_held_for_the_first_page_until_it_arrives_or_ends_without_a_request() -> None:
     permits, order = Permits(), HostOrder()
-    visits = {number: permits.visit(queued=page) for number, page in begun(order, 1, 2, 3).items()}
+    visits = {number: permits.visit(queued=page) for number, page in begin_pages(order, 1, 2, 3).items()}
     second, third = [asyncio.create_task(visits[number].enter(TARGET)) for number in (2, 3)]
     await asyncio.sleep(0)
     permits.hear(SlotGrant("site.test", SlotKind.ONCE))
@@ -196,7 +198,7 @@ async def test_a_slot_is_held_for_the_first_page_until_it_arrives_or_ends_withou
     permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     assert await second is None
     order.end(1)
-    begun(order, 0)
+    begin_pages(order, 0)
     permits.hear(SlotGrant("site.test", SlotKind.ONCE))
     await asyncio.sleep(0)
     assert not third.done()
@@ -207,7 +209,7 @@ async def test_a_slot_is_held_for_the_first_page_until_it_arrives_or_ends_withou
 async def test_a_slot_is_not_held_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corral.engine.hosts.permits._HOLD_S", 0.01)
     permits = Permits()
-    pages = begun(HostOrder(), 1, 2)
+    pages = begin_pages(HostOrder(), 1, 2)
     second = asyncio.create_task(permits.visit(queued=pages[2]).enter(TARGET))
     await asyncio.sleep(0)
     permits.hear(SlotGrant("site.test", SlotKind.ONCE))
@@ -219,9 +221,9 @@ async def test_a_page_that_waits_is_sent_back_with_an_earlier_one_that_came_afte
     permits, order = Permits(), HostOrder()
     said: list[ToLimiter] = []
     permits.say = said.append
-    later = asyncio.create_task(permits.visit(queued=begun(order, 2)[2]).enter(TARGET))
+    later = asyncio.create_task(permits.visit(queued=begin_pages(order, 2)[2]).enter(TARGET))
     await asyncio.sleep(0)
-    earlier = asyncio.create_task(permits.visit(queued=begun(order, 1)[1]).enter(TARGET))
+    earlier = asyncio.create_task(permits.visit(queued=begin_pages(order, 1)[1]).enter(TARGET))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     permits.hear(SlotRefusal("site.test", WaitReason.PACE, (1.0,)))
@@ -231,13 +233,13 @@ async def test_a_page_that_waits_is_sent_back_with_an_earlier_one_that_came_afte
 
 def test_pages_behind_one_that_was_sent_back_are_refused_and_no_others() -> None:
     order = HostOrder()
-    pages = begun(order, 1, 2, 3)
+    pages = begin_pages(order, 1, 2, 3)
     elsewhere = order.begin("other.test", Position(is_deferred=False, rank=1.0, id=4))
     pages[2].refuse(PACE)
-    pages |= begun(order, 0, 5)
+    pages |= begin_pages(order, 0, 5)
     assert pages[5].refusal == PACE, "the visit of page 2 has not ended: the crawl does not know yet that it comes back"
     order.end(2)
-    again = begun(order, 2)[2]
+    again = begin_pages(order, 2)[2]
     assert [page.refusal for page in (pages[1], again, pages[3], elsewhere)] == [None, None, PACE, None]
     order.end(0)
     order.end(1)

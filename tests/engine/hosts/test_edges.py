@@ -34,7 +34,7 @@ def gate_of(stack: Stack, host_key: str) -> dict[str, Any]:
     return next((limiter for limiter in stack.client.get("/sites/gates").json() if limiter["host"] == host_key), {})
 
 
-def told_by(stack: Stack) -> dict[str, Any]:
+def orchestrator_status(stack: Stack) -> dict[str, Any]:
     return dict(stack.client.get("/scraping/status").json()["orchestrator"])
 
 
@@ -53,7 +53,7 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             assert (run["status"], run["attempt"]) == ("queued", 1)
             assert "Run waits for its host" in stack.messages(second["id"])
             block_until(lambda: stack.run(first["id"])["waiting_reason"] == "breaker", within_s=20)
-            told = told_by(stack)
+            told = orchestrator_status(stack)
             assert told["circuit_breaker"]["blocked_domains"] == [host_key]
             assert told["circuit_breaker"]["domain_failure_counts"][host_key] >= 3
             assert told["circuit_breaker"]["total_blocked_domains"] == 1
@@ -71,11 +71,13 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             assert gate_of(again, host_key)["breaker"] == "open"
             assert [again.run(run["id"])["waiting_reason"] for run in (first, second)] == ["breaker"] * 2
             assert site.hits["/"] == hits
-            asyncio.run(_aged(again))
+            asyncio.run(_age_breaker(again))
             for run in (first, second):
                 assert again.ended(run["id"])["status"] == "completed"
             assert again.run(second["id"])["attempt"] == 1
-            block_until(lambda: told_by(again)["circuit_breaker"]["total_blocked_domains"] == 0, within_s=20)
+            block_until(
+                lambda: orchestrator_status(again)["circuit_breaker"]["total_blocked_domains"] == 0, within_s=20
+            )
             _pace_is_set_over_http(again, site.url, host_key)
         assert site.hits["/"] == hits + 2
 
@@ -90,7 +92,7 @@ def _pace_is_set_over_http(stack: Stack, url: str, host_key: str) -> None:
     assert stack.client.put("/sites/pace?url=nowhere", json={}).status_code == 422
 
 
-async def _aged(stack: Stack) -> None:
+async def _age_breaker(stack: Stack) -> None:
     """As if the breaker had been open for a minute already."""
     store = open_store(f"sqlite:///{stack.data_dir}/corral.db")
     await store._db.write(

@@ -85,18 +85,18 @@ def a_limiter(
     return notes.limiter, notes
 
 
-async def visited(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Deferred | None:
+async def fetch_once(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Deferred | None:
     visit = worker.permits.visit()
     refused = await visit.enter(target)
     if refused is None and outcome is WELL:
         visit.record_answer(target, 200, 0.01, None)
     visit.end(refused or outcome)
     if outcome is not WELL:
-        await told()
+        await let_messages_pass()
     return refused
 
 
-async def told() -> None:
+async def let_messages_pass() -> None:
     """What was said has been heard, and answered."""
     for _ in range(10):
         await asyncio.sleep(0)
@@ -112,14 +112,14 @@ async def test_a_thousand_visits_to_a_host_that_is_well_cost_two_messages() -> N
     limiter, _ = a_limiter()
     worker = Worker(limiter)
     for _ in range(1000):
-        assert await visited(worker) is None
+        assert await fetch_once(worker) is None
     assert worker.sent == 2  # asked once, and lent
 
 
 async def test_a_turn_that_was_lent_costs_next_to_nothing() -> None:
     limiter, _ = a_limiter()
     worker = Worker(limiter)
-    await visited(worker)
+    await fetch_once(worker)
     best_us = min([await _cost_us(worker) for _ in range(5)])
     assert best_us < 50  # usually 5
 
@@ -127,7 +127,7 @@ async def test_a_turn_that_was_lent_costs_next_to_nothing() -> None:
 async def _cost_us(worker: Worker, count: int = 2000) -> float:
     began = time.process_time()
     for _ in range(count):
-        await visited(worker)
+        await fetch_once(worker)
     return (time.process_time() - began) / count * 1e6
 
 
@@ -176,7 +176,7 @@ async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
     limiter, _ = a_limiter(concurrency=1)
     worker = Worker(limiter)
     await inside(worker)
-    refused = await visited(worker)
+    refused = await fetch_once(worker)
     assert refused is not None
     assert refused.reason is WaitReason.PACE
 
@@ -184,8 +184,8 @@ async def test_who_finds_no_place_is_sent_away_after_a_moment() -> None:
 async def test_a_delay_is_kept_between_visits_and_whoever_is_early_is_told_when_to_come_back() -> None:
     limiter, _ = a_limiter(delay_s=20)
     worker = Worker(limiter)
-    assert await visited(worker) is None
-    refused = await asyncio.gather(*(visited(worker) for _ in range(3)))
+    assert await fetch_once(worker) is None
+    refused = await asyncio.gather(*(fetch_once(worker) for _ in range(3)))
     waits = [each.seconds for each in refused if each is not None]
     assert 10 <= waits[0] <= 30
     assert [round(later - waits[0]) for later in waits] == [0, 20, 40]
@@ -195,18 +195,18 @@ async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it()
     limiter, notes = a_limiter(open_s=0.3)
     first, second = Worker(limiter), Worker(limiter)
     for number in range(5):
-        assert await visited((first, second)[number % 2], ILL) is None
-    refused = await visited(first)
+        assert await fetch_once((first, second)[number % 2], ILL) is None
+    refused = await fetch_once(first)
     assert refused is not None
     assert refused.reason is WaitReason.BREAKER
     await asyncio.sleep(0.31)
 
     probe = await inside(first)
-    others = await asyncio.gather(*(visited(worker) for worker in (first, second) for _ in range(5)))
+    others = await asyncio.gather(*(fetch_once(worker) for worker in (first, second) for _ in range(5)))
     assert [each and each.reason for each in others] == [WaitReason.BREAKER] * 10
     probe.end(WELL)
-    await told()
-    assert await visited(second) is None
+    await let_messages_pass()
+    assert await fetch_once(second) is None
     assert notes.said == [
         ("opened", "site.test"),
         ("probe", "site.test"),
@@ -218,16 +218,16 @@ async def test_five_failures_in_a_row_open_the_breaker_and_one_probe_closes_it()
 async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing() -> None:
     limiter, notes = a_limiter(open_s=0.3, failures=1)
     worker, dying = Worker(limiter), Worker(limiter)
-    await visited(worker, ILL)
+    await fetch_once(worker, ILL)
     await asyncio.sleep(0.31)
     (await inside(worker)).end(ILL)
-    await told()
-    assert (await visited(worker)) is not None
+    await let_messages_pass()
+    assert (await fetch_once(worker)) is not None
     await asyncio.sleep(0.31)
     await inside(dying)
     limiter.remove_holder(dying)
     (await inside(worker)).end(WELL)
-    await told()
+    await let_messages_pass()
     assert [what for what, _ in notes.said].count("still open") == 2
     assert ("closed", "site.test") in notes.said
 
@@ -235,21 +235,21 @@ async def test_a_probe_that_fails_leaves_it_open_and_one_that_dies_says_nothing(
 async def test_a_store_whose_clock_is_a_little_behind_is_asked_again_and_not_much_later() -> None:
     limiter, notes = a_limiter(open_s=0.3, failures=1)
     worker = Worker(limiter)
-    await visited(worker, ILL)
+    await fetch_once(worker, ILL)
     await asyncio.sleep(0.31)
     notes.not_yet = [Breaker(1, opened_at=limiter.clock() - 0.25)]
     (await inside(worker)).end(WELL)
-    await told()
+    await let_messages_pass()
     assert [what for what, _ in notes.said] == ["opened", "probe", "probe", "closed", "recovered"]
 
 
 async def test_a_probe_that_is_another_nodes_is_waited_for() -> None:
     limiter, notes = a_limiter(open_s=0.3, failures=1)
     worker = Worker(limiter)
-    await visited(worker, ILL)
+    await fetch_once(worker, ILL)
     await asyncio.sleep(0.31)
     notes.not_yet = [Breaker(1, opened_at=limiter.clock() - 1, probed_at=limiter.clock())]
-    refused = await visited(worker)
+    refused = await fetch_once(worker)
     assert refused is not None
     assert refused.reason is WaitReason.BREAKER
     assert refused.seconds > 100
@@ -259,9 +259,9 @@ async def test_a_success_between_failures_keeps_the_breaker_closed_and_other_hos
     limiter, notes = a_limiter(failures=3)
     worker = Worker(limiter)
     for outcome in (ILL, ILL, WELL, ILL, ILL):
-        await visited(worker, outcome)
+        await fetch_once(worker, outcome)
     for _ in range(3):
-        await visited(worker, ILL, OTHER)
+        await fetch_once(worker, ILL, OTHER)
     assert notes.said == [("opened", "other.test")]
 
 
@@ -272,8 +272,8 @@ async def test_retry_after_closes_the_host_to_everybody(status: int) -> None:
     visit = await inside(worker)
     visit.record_answer(SITE, status, 0.01, "30")
     visit.end(Failed(FailureCode.RATE_LIMITED, "slowly", http_status=status))
-    await told()
-    refused = await visited(other)
+    await let_messages_pass()
+    refused = await fetch_once(other)
     assert refused is not None
     assert refused.reason is WaitReason.RETRY_AFTER
     assert 25 < refused.seconds <= 30
@@ -286,9 +286,9 @@ async def test_who_was_sent_to_another_host_takes_a_turn_there_and_its_failure_i
     visit.record_answer(SITE, 302, 0.01, None)
     assert await visit.enter(OTHER) is None
     visit.end(ILL)
-    await told()
+    await let_messages_pass()
     assert notes.said == [("opened", "other.test")]
-    assert await visited(worker) is None
+    assert await fetch_once(worker) is None
 
 
 async def test_a_crawl_delay_is_obeyed_from_the_moment_it_is_known() -> None:
@@ -298,7 +298,7 @@ async def test_a_crawl_delay_is_obeyed_from_the_moment_it_is_known() -> None:
     spare = await inside(worker)
     spare.end(WELL)
     visit.slow_down(SITE, 30)
-    assert (await visited(worker)) is not None
+    assert (await fetch_once(worker)) is not None
     visit.end(WELL)
 
 
@@ -306,7 +306,7 @@ async def test_a_visit_that_is_broken_off_gives_its_turn_back() -> None:
     limiter, _ = a_limiter(concurrency=1)
     worker = Worker(limiter)
     holding = await inside(worker)
-    waiting = asyncio.create_task(visited(worker))
+    waiting = asyncio.create_task(fetch_once(worker))
     await asyncio.sleep(0)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)

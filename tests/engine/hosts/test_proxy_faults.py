@@ -18,9 +18,9 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
 from corral.runtime.new_ids import new_id
 from corral.wiring.options import host_rules
-from tests.engine.builders import ended, put, working
+from tests.engine.builders import put, wait_for_runs, working
 from tests.engine.crawl.site import Page, served
-from tests.engine.hosts.limited_runs import gated, host_of
+from tests.engine.hosts.limited_runs import host_of, limited_settings
 from tests.fetch.browsing import needs_chromium
 
 Reader = asyncio.StreamReader
@@ -64,7 +64,7 @@ async def _refuse_by_socks(reader: Reader, writer: Writer) -> None:
     await writer.drain()
 
 
-def made_up(status: str, *headers: str) -> Behaviour:
+def make_answer(status: str, *headers: str) -> Behaviour:
     lines = [f"HTTP/1.1 {status}", "content-length: 0", *headers]
     return saying(OPEN, ("\r\n".join(lines) + "\r\n\r\n").encode())
 
@@ -81,12 +81,12 @@ BEHAVIOURS: dict[str, tuple[str, Behaviour]] = {
     "tunnel cut": ("http", saying(OPEN)),
     "tunnel silent": ("http", _open_and_stay_silent),
     "tunnel garbage": ("http", saying(OPEN, b"\x00\x01 no http\r\n\r\n")),
-    "made-up 502": ("http", made_up("502 Bad Gateway")),
-    "made-up 503": ("http", made_up("503 Service Unavailable", "retry-after: 3600")),
-    "made-up 504": ("http", made_up("504 Gateway Timeout")),
-    "made-up 429": ("http", made_up("429 Too Many Requests", "retry-after: 3600")),
-    "made-up 403": ("http", made_up("403 Forbidden")),
-    "made-up 407": ("http", made_up("407 Proxy Authentication Required")),
+    "made-up 502": ("http", make_answer("502 Bad Gateway")),
+    "made-up 503": ("http", make_answer("503 Service Unavailable", "retry-after: 3600")),
+    "made-up 504": ("http", make_answer("504 Gateway Timeout")),
+    "made-up 429": ("http", make_answer("429 Too Many Requests", "retry-after: 3600")),
+    "made-up 403": ("http", make_answer("403 Forbidden")),
+    "made-up 407": ("http", make_answer("407 Proxy Authentication Required")),
 }
 RECIPE = {
     "id": "r",
@@ -134,7 +134,7 @@ async def test_no_fault_of_a_proxy_counts_against_the_site(
 ) -> None:
     if strategy is Strategy.BROWSER:
         needs_chromium()
-    settings = gated(tmp_path, breaker_failures=2, http_timeout_seconds=3, host_max_delay_seconds=60)
+    settings = limited_settings(tmp_path, breaker_failures=2, http_timeout_seconds=3, host_max_delay_seconds=60)
     async with contextlib.AsyncExitStack() as stack:
         site = stack.enter_context(served({"/": Page()}))
         app = await stack.enter_async_context(working(settings))
@@ -143,13 +143,13 @@ async def test_no_fault_of_a_proxy_counts_against_the_site(
             port = await stack.enter_async_context(bad_proxy(behave))
             proxies.append(f"{scheme}://127.0.0.1:{port}")
         runs = [a_run(f"{site.url}/", strategy, proxy) for proxy in proxies for _ in range(2)]
-        failed = await ended(app, await put(app, *runs), timeout_s=60)
+        failed = await wait_for_runs(app, await put(app, *runs), timeout_s=60)
         assert {run.state for run in failed} == {"failed"}
         host = host_of(app, site)
         assert host.condition.breaker.failures == 0
         assert host.condition.delay_s(host_rules(settings)) == 0
         assert site.hits["/"] == 0
-        [direct] = await ended(app, await put(app, a_run(f"{site.url}/", Strategy.HTTP, None)))
+        [direct] = await wait_for_runs(app, await put(app, a_run(f"{site.url}/", Strategy.HTTP, None)))
         assert direct.state == "completed"
 
 

@@ -21,9 +21,9 @@ from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_api
 from tests.chaos.level import LEVEL, by_level
-from tests.engine.builders import ended, events, kinds, node_of, put, settings_for, sound, working
+from tests.engine.builders import events, kinds, node_of, put, settings_for, sound, wait_for_runs, working
 from tests.engine.crawl.site import Page, served
-from tests.engine.hosts.limited_runs import gated, host_of
+from tests.engine.hosts.limited_runs import host_of, limited_settings
 from tests.waiting import until
 
 
@@ -50,17 +50,17 @@ def all_done(runs: list[Run]) -> bool:
 
 async def test_a_host_is_asked_by_so_many_at_once_whoever_asks(tmp_path: Path) -> None:
     with served({"/": Page(takes_s=0.03)}) as site:
-        async with working(gated(tmp_path, host_concurrency=3, workers=2)) as app:
-            runs = await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(24)]))
+        async with working(limited_settings(tmp_path, host_concurrency=3, workers=2)) as app:
+            runs = await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for _ in range(24)]))
     assert all_done(runs)
     assert site.most_at_once == 3
 
 
 async def test_a_host_that_is_well_is_asked_without_messages(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
-        async with working(gated(tmp_path)) as app:
+        async with working(limited_settings(tmp_path)) as app:
             for _ in range(10):
-                assert all_done(await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(20)])))
+                assert all_done(await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for _ in range(20)])))
             heard = node_of(app).limiter.messages
     assert site.hits["/"] == 200
     assert heard < 100  # it asks, is lent, and tells once a second
@@ -72,7 +72,7 @@ async def test_a_host_with_a_delay_gets_its_next_run_while_pages_are_slow(
     """The next run is claimed when the one before it has got its slot: not when it ends, and not at the next poll."""
     monkeypatch.setattr("corral.engine.node.node._POLL_S", 60.0)
     with served({"/": Page(takes_s=30)}) as site:
-        settings = gated(tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60)
+        settings = limited_settings(tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60)
         async with working(settings) as app:
             await put(app, *[a_page(f"{site.url}/") for _ in range(8)])
             await until(lambda: site.at_once >= 6, within_s=2.5)
@@ -84,17 +84,17 @@ async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_poll
     """A claim that has set aside as many runs as it may is followed by the next one at once."""
     monkeypatch.setattr("corral.engine.node.node._POLL_S", 60.0)
     with served({"/": Page(takes_s=30)}) as full, served({"/": Page()}) as free:
-        async with working(gated(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
+        async with working(limited_settings(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
             await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MOST_SET_ASIDE)], a_page(f"{free.url}/"))
             await until(lambda: free.hits["/"] == 1, within_s=4)
 
 
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
-        async with working(gated(tmp_path, host_delay_seconds=0.3, host_max_delay_seconds=1)) as app:
+        async with working(limited_settings(tmp_path, host_delay_seconds=0.3, host_max_delay_seconds=1)) as app:
             ids = await put(app, *[a_page(f"{site.url}/") for _ in range(5)])
             await until(lambda: _one_waits(app, ids))
-            runs = await ended(app, ids)
+            runs = await wait_for_runs(app, ids)
             await sound(app)
     gaps = [later - earlier for (_, earlier), (_, later) in pairwise(site.asked_at)]
     assert all_done(runs)
@@ -110,11 +110,11 @@ async def _one_waits(app: App, ids: list[str]) -> bool:
 @pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
-        async with working(gated(tmp_path)) as app:
+        async with working(limited_settings(tmp_path)) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(1, 0.4))
             await until(lambda: host_of(app, slow).said is not None)
             sites = [slow, other, slow, other, slow, other]
-            await ended(app, await put(app, *[a_page(f"{site.url}/") for site in sites]))
+            await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for site in sites]))
     spans = [site.asked_at[-1][1] - site.asked_at[0][1] for site in (slow, other)]
     assert spans[0] >= 0.4 > spans[1]
 
@@ -122,13 +122,13 @@ async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
 async def test_retry_after_holds_up_every_run_of_the_host(tmp_path: Path) -> None:
     limited = Page(status=429, headers={"retry-after": "2"})
     with served({"/": Page(), "/limited": limited}) as site:
-        async with working(gated(tmp_path)) as app:
+        async with working(limited_settings(tmp_path)) as app:
             await put(app, a_page(f"{site.url}/limited", max_attempts=1))
             await until(lambda: host_of(app, site).host_key in node_of(app).limiter.watched)
             told_at = site.asked_at[0][1]
             [other] = await put(app, a_page(f"{site.url}/"))
             await until(lambda: _waits(app, other, "retry_after"))
-            [run] = await ended(app, [other])
+            [run] = await wait_for_runs(app, [other])
     assert (run.state, run.attempt) == (RunState.COMPLETED, 1)
     assert site.asked_at[-1][1] - told_at >= 1.9
 
@@ -139,26 +139,26 @@ async def _waits(app: App, run_id: str, reason: str) -> bool:
 
 async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -> None:
     with served({"/": Page(), "/hot": Page(status=503)}) as site:
-        settings = gated(tmp_path, host_concurrency=2, host_max_delay_seconds=0.05)
+        settings = limited_settings(tmp_path, host_concurrency=2, host_max_delay_seconds=0.05)
         async with working(settings) as app:
-            await ended(app, await put(app, a_page(f"{site.url}/hot", max_attempts=1)))
+            await wait_for_runs(app, await put(app, a_page(f"{site.url}/hot", max_attempts=1)))
             host = host_of(app, site)
             await until(lambda: host.condition.pace.delay_s > 0)
             assert host.condition.pace.at_once(node_of(app).limiter.rules_of(host).pace) == 1
-            runs = await ended(app, await put(app, *[a_page(f"{site.url}/") for _ in range(30)]))
+            runs = await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for _ in range(30)]))
             await until(lambda: host.host_key not in node_of(app).limiter.watched)
     assert all_done(runs)
 
 
 async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
     with served({"/": Page()}) as slow, served({"/": Page()}) as other:
-        settings = gated(tmp_path, workers=1, runs_per_process=1)
+        settings = limited_settings(tmp_path, workers=1, runs_per_process=1)
         async with working(settings) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
             await until(lambda: host_of(app, slow).said is not None)
             first, *late = await put(app, *[a_page(f"{slow.url}/") for _ in range(5)])
             [quick] = await put(app, a_page(f"{other.url}/"))
-            assert all_done(await ended(app, [first, quick]))
+            assert all_done(await wait_for_runs(app, [first, quick]))
             assert [(await app.store.runs.get(id_)).state for id_ in late] == [RunState.QUEUED] * 4
             assert await waiting(app, late) == ["pace"] * 4
             assert (await kinds(app, late[0])).count("host_deferred") == 1
@@ -167,7 +167,7 @@ async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
 
 async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_path: Path) -> None:
     with served({"/": Page(status=500)}) as site:
-        settings = gated(tmp_path, breaker_open_seconds=by_level(2, 12), host_max_delay_seconds=0)
+        settings = limited_settings(tmp_path, breaker_open_seconds=by_level(2, 12), host_max_delay_seconds=0)
         async with working(settings) as app:
             host = host_of(app, site)
             failing = await put(app, *[a_page(f"{site.url}/", max_attempts=100) for _ in range(5)])
@@ -186,7 +186,7 @@ async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_pa
             await until(lambda: site.hits["/"] > before + 1, within_s=40)
             await asyncio.sleep(0.2)
             assert site.hits["/"] == before + 2
-            runs = await ended(app, [*failing, *queued], timeout_s=by_level(20, 90))
+            runs = await wait_for_runs(app, [*failing, *queued], timeout_s=by_level(20, 90))
             assert all_done(runs)
             # The one that was sent to see counted as an attempt; nobody else lost one.
             assert sum(run.attempt for run in runs[5:]) <= len(queued) + 1
@@ -215,7 +215,7 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
             assert time.monotonic() - began > 1
             assert site.at_once <= 1
             ids = [str(run.id) for run in await one.store.runs.newest(None, None, None, 50)]
-            assert all_done(await ended(one, ids))
+            assert all_done(await wait_for_runs(one, ids))
             await until(lambda: all(host_key not in node_of(each).limiter.watched for each in (one, two)))
 
 
@@ -227,7 +227,7 @@ async def test_nodes_with_one_database_together_ask_a_host_by_no_more_than_it_al
             ids = await put(one, *[a_page(f"{site.url}/") for _ in range(160)])
             host_key = host_of(one, site).host_key
             await until(lambda: all(_uses(each, host_key) for each in (one, two)))
-            runs = await ended(one, ids)
+            runs = await wait_for_runs(one, ids)
     assert all_done(runs)
     assert {run.attempt for run in runs} == {1}
     assert site.most_at_once == 4
@@ -262,18 +262,18 @@ async def test_what_a_node_does_not_need_any_more_another_one_has_at_once(shared
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
     with served({"/": Page()}) as site:
         async with working(settings) as one:
-            assert all_done(await ended(one, await put(one, a_page(f"{site.url}/"))))
+            assert all_done(await wait_for_runs(one, await put(one, a_page(f"{site.url}/"))))
             host = host_of(one, site)
             assert host.quota == 4
         async with working(settings) as two:  # the other one has stopped
-            assert all_done(await ended(two, await put(two, a_page(f"{site.url}/"))))
+            assert all_done(await wait_for_runs(two, await put(two, a_page(f"{site.url}/"))))
             assert (host_of(two, site).quota, host_of(two, site).is_contested) == (4, False)
             await until(lambda: host_of(two, site).quota == 0)  # nobody asks it any more
 
 
 async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks_at(tmp_path: Path) -> None:
     with served({"/": Page()}) as site:
-        async with open_api(gated(tmp_path)) as app:
+        async with open_api(limited_settings(tmp_path)) as app:
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)

@@ -17,7 +17,18 @@ from corral.engine.node import node as node_module
 from corral.engine.node import renewer
 from corral.store.open import open_store
 from corral.wiring.app import App
-from tests.engine.builders import With, drill, ended, events, kinds, node_of, put, settings_for, sound, started
+from tests.engine.builders import (
+    With,
+    drill,
+    events,
+    kinds,
+    node_of,
+    put,
+    settings_for,
+    sound,
+    wait_for_runs,
+    wait_for_start,
+)
 from tests.engine.builders import working as a_node
 from tests.waiting import until
 
@@ -41,12 +52,12 @@ async def test_a_loop_that_stands_still_costs_no_lease(app: App) -> None:
     ids = await put(app, *[drill("sleep", seconds=SHORT_S + 3, record=True, timeout_s=60) for _ in range(5)])
     ids += await put(app, drill("stall", seconds=SHORT_S + 4, record=True, timeout_s=60))
     short = await put(app, *[drill("sleep", seconds=2, record=True, timeout_s=60) for _ in range(5)])
-    await started(app, *ids, *short)
+    await wait_for_start(app, *ids, *short)
     await asyncio.sleep(0.3)
     reaper = threading.Thread(target=lambda: asyncio.run(reap_for(SHORT_S + 4, app.settings.store_url)))
     reaper.start()
     time.sleep(SHORT_S + 3)
-    runs = await ended(app, ids + short)
+    runs = await wait_for_runs(app, ids + short)
     await asyncio.to_thread(reaper.join)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
     await sound(app)
@@ -65,14 +76,14 @@ async def reap_for(seconds: float, url: str) -> None:
 async def test_a_stopped_worker_is_replaced_and_gets_nothing_new(tmp_path: Path) -> None:
     async with a_node(settings_for(tmp_path, workers=2, runs_per_process=4)) as app:
         ids = await put(app, *[drill("sleep", seconds=1, record=True, timeout_s=300) for _ in range(4)])
-        await started(app, *ids)
+        await wait_for_start(app, *ids)
         stopped = node_of(app).worker_pids[0]
         os.kill(stopped, signal.SIGSTOP)
         await asyncio.sleep(6)  # by now it is known to be silent
         later = await put(app, *[drill(record=True, timeout_s=300) for _ in range(20)])
-        runs = await ended(app, later, timeout_s=3)
+        runs = await wait_for_runs(app, later, timeout_s=3)
         assert {run.losses for run in runs} == {0}
-        runs = await ended(app, ids, timeout_s=20)
+        runs = await wait_for_runs(app, ids, timeout_s=20)
         assert {run.state for run in runs} == {RunState.COMPLETED}
         assert {run.losses for run in runs} == {0}, "it was stopped from outside"
         again = [run for run in runs if run.epoch == 2]
@@ -130,7 +141,7 @@ class Outage:
 async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go(app: App) -> None:
     outage = Outage(app)
     [running] = await put(app, drill("sleep", seconds=60, timeout_s=120))
-    await started(app, running)
+    await wait_for_start(app, running)
     outage.is_on = True
     await asyncio.sleep(FENCE_S + 0.5)
     node = node_of(app)
@@ -139,7 +150,7 @@ async def test_a_node_without_confirmed_renewals_starts_nothing_and_then_lets_go
     await until(lambda: node.executing == 0, within_s=SHORT_S - FENCE_S + 2)
     [waiting] = await put(app, drill())
     outage.is_on = False
-    [run] = await ended(app, [waiting])
+    [run] = await wait_for_runs(app, [waiting])
     assert run.losses == 0
     await until(lambda: _is_history(app, running, ["created", "started", "released", "started"]))
     assert (await app.store.runs.get(running)).losses == 0
@@ -154,12 +165,12 @@ async def test_what_was_done_during_an_outage_is_kept_and_nobody_is_blamed(app: 
     outage = Outage(app)
     outage.only_settling = only_settling
     ids = await put(app, *[drill("sleep", seconds=0.5, record=True) for _ in range(5)])
-    await started(app, *ids)
+    await wait_for_start(app, *ids)
     outage.is_on = True
     await asyncio.sleep(SHORT_S + 1.5)
     assert node_of(app).storage_problem is not None or only_settling
     outage.is_on = False
-    runs = await ended(app, ids)
+    runs = await wait_for_runs(app, ids)
     assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
     assert all([len(await app.store.records.of_run(id_, "", 10)) == 1 for id_ in ids])
     await until(lambda: node_of(app).storage_problem is None)

@@ -7,7 +7,17 @@ import pytest
 from corral.domain.runs.run import RunState
 from corral.engine.node.memory import default_limit_mib
 from corral.wiring.options import node_options
-from tests.engine.builders import drill, ended, kinds, node_of, put, quarantined_run, settings_for, started, working
+from tests.engine.builders import (
+    drill,
+    kinds,
+    node_of,
+    put,
+    settings_for,
+    wait_for_quarantine,
+    wait_for_runs,
+    wait_for_start,
+    working,
+)
 from tests.waiting import until
 
 
@@ -17,10 +27,10 @@ async def test_a_worker_past_its_limit_is_replaced_when_it_is_done(tmp_path: Pat
         node = node_of(app)
         before = node.worker_pids
         [long] = await put(app, drill("sleep", seconds=3))
-        await started(app, long)
+        await wait_for_start(app, long)
         await put(app, drill("grow", mib=190))
         [after] = await put(app, drill())
-        runs = await ended(app, [long, after])
+        runs = await wait_for_runs(app, [long, after])
         assert {run.state for run in runs} == {RunState.COMPLETED}
         assert {run.losses for run in runs} == {0}, "nobody is to blame"
         assert (await kinds(app, long))[-1] == "completed", "it was not interrupted"
@@ -31,7 +41,7 @@ async def test_a_run_that_blows_its_worker_up_is_quarantined(tmp_path: Path) -> 
     settings = settings_for(tmp_path, workers=1, worker_max_memory_mib=200)
     async with working(settings) as app:
         [greedy] = await put(app, drill("grow", mib=400, seconds=60))
-        run = await quarantined_run(app, greedy)
+        run = await wait_for_quarantine(app, greedy)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.HELD, "worker_lost", "poison")
         assert "MiB of memory" in (run.error_message or "")
 
@@ -52,6 +62,6 @@ async def test_there_is_a_limit_unless_it_is_set_to_none(tmp_path: Path) -> None
 async def test_without_a_limit_it_may_grow(tmp_path: Path) -> None:
     async with working(settings_for(tmp_path, workers=1, worker_max_memory_mib=0)) as app:
         before = node_of(app).worker_pids
-        [run] = await ended(app, await put(app, drill("grow", mib=400, seconds=2.5)))
+        [run] = await wait_for_runs(app, await put(app, drill("grow", mib=400, seconds=2.5)))
         assert run.state is RunState.COMPLETED
         assert node_of(app).worker_pids == before

@@ -20,15 +20,15 @@ from corral.wiring.roles import open_client, open_single_run
 from tests.engine.builders import (
     With,
     drill,
-    ended,
     events,
     kinds,
     node_of,
     put,
-    quarantined_run,
     settings_for,
     sound,
-    started,
+    wait_for_quarantine,
+    wait_for_runs,
+    wait_for_start,
     working,
 )
 from tests.waiting import until
@@ -36,7 +36,7 @@ from tests.waiting import until
 
 async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
     [run_id] = await put(app, drill(record=True))
-    [run] = await ended(app, [run_id])
+    [run] = await wait_for_runs(app, [run_id])
     assert run.state is RunState.COMPLETED
     assert (run.attempt, run.epoch, run.losses) == (1, 1, 0)
     assert await kinds(app, run_id) == ["created", "started", "completed"]
@@ -46,7 +46,7 @@ async def test_a_run_is_executed_and_settled_with_its_record(app: App) -> None:
 
 async def test_a_failure_is_retried_until_the_attempts_are_used_up(app: App) -> None:
     [run_id] = await put(app, drill("fail", max_attempts=3))
-    [run] = await ended(app, [run_id])
+    [run] = await wait_for_runs(app, [run_id])
     assert (run.state, run.attempt, run.failure_code) == (RunState.FAILED, 3, "network")
     assert [entry["outcome"] for entry in run.attempts] == ["network"] * 3
     assert await kinds(app, run_id) == ["created", *["started", "retry_scheduled"] * 2, "started", "failed"]
@@ -54,7 +54,7 @@ async def test_a_failure_is_retried_until_the_attempts_are_used_up(app: App) -> 
 
 async def test_a_blocked_attempt_escalates_to_the_browser(app: App) -> None:
     [run_id] = await put(app, drill("sleep", seconds=30))
-    await started(app, run_id)
+    await wait_for_start(app, run_id)
     lease = Lease(await app.store.runs.get(run_id), node_of(app).owner)
     blocked = Failed(FailureCode.BLOCKED, "the target answered 403", "http_403", http_status=403)
     settlement = settlement_of(lease, blocked, RetryPolicy(), now=lease.run.created_at, took_s=0)
@@ -67,7 +67,7 @@ async def test_a_blocked_attempt_escalates_to_the_browser(app: App) -> None:
 
 async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -> None:
     [run_id] = await put(app, drill("no such drill", max_attempts=1))
-    [run] = await ended(app, [run_id])
+    [run] = await wait_for_runs(app, [run_id])
     assert (run.failure_code, run.failure_detail) == ("unknown", "bug")
     assert "unknown selftest" in (await events(app, run_id))[-1].meta["traceback"]
 
@@ -75,7 +75,7 @@ async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -
 async def test_no_more_runs_are_executed_at_once_than_allowed(shared_settings: Settings) -> None:
     async with working(shared_settings.model_copy(update={"workers": 2, "runs_per_process": 4})) as app:
         ids = await put(app, *[drill("sleep", seconds=0.01 * (number % 5)) for number in range(200)])
-        assert {run.state for run in await ended(app, ids)} == {RunState.COMPLETED}
+        assert {run.state for run in await wait_for_runs(app, ids)} == {RunState.COMPLETED}
         assert 4 < await highest_at_once(app, set(ids)) <= 8
 
 
@@ -84,7 +84,7 @@ async def test_no_more_browsers_are_at_work_than_allowed_and_the_others_do_not_w
         slow = [drill("sleep", seconds=0.1)._replace(resolved_strategy=Strategy.BROWSER) for _ in range(12)]
         light = [drill("sleep", seconds=0.02) for _ in range(40)]
         by_browser, over_http = set(await put(app, *slow)), set(await put(app, *light))
-        await ended(app, [*by_browser, *over_http])
+        await wait_for_runs(app, [*by_browser, *over_http])
         assert await highest_at_once(app, by_browser) == 2
         assert await highest_at_once(app, over_http) > 2
         order = [event.run_id for event in await app.store.events.feed(0, 1000) if event.kind == "started"]
@@ -104,11 +104,11 @@ async def highest_at_once(app: App, ids: set[str]) -> int:
 async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
     async with working(settings_for(tmp_path, workers=1, runs_per_process=1)) as app:
         [blocker] = await put(app, drill("sleep", seconds=0.5))
-        await started(app, blocker)
+        await wait_for_start(app, blocker)
         bands = [Priority.LOW, Priority.MEDIUM, Priority.CRITICAL, Priority.HIGH] * 3
         runs = [drill(priority=band) for band in bands]
         ids = await put(app, *runs)
-        await ended(app, ids)
+        await wait_for_runs(app, ids)
         feed = await app.store.events.feed(0, 1000)
         order = [event.run_id for event in feed if event.kind == "started" and event.run_id != blocker]
         wanted = sorted(runs, key=lambda run: (run.priority, run.id))
@@ -118,10 +118,10 @@ async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
 async def test_a_stalled_run_is_killed_at_its_deadline_and_its_neighbours_are_given_back(tmp_path: Path) -> None:
     async with working(settings_for(tmp_path, workers=1, runs_per_process=10)) as app:
         neighbours = await put(app, *[drill("sleep", seconds=4.5, record=True) for _ in range(5)])
-        await started(app, *neighbours)
+        await wait_for_start(app, *neighbours)
         [stalled] = await put(app, drill("stall", seconds=30, timeout_s=1, max_attempts=1))
         began = time.monotonic()
-        runs = await ended(app, [stalled, *neighbours])
+        runs = await wait_for_runs(app, [stalled, *neighbours])
         assert (runs[0].state, runs[0].failure_code) == (RunState.FAILED, "timeout")
         assert time.monotonic() - began < 15
         assert {(run.state, run.attempt, run.losses) for run in runs[1:]} == {(RunState.COMPLETED, 1, 0)}
@@ -134,30 +134,30 @@ GIVEN_BACK = ["created", "started", "released", "started", "completed"]
 
 
 async def test_a_deadline_stops_a_run_that_only_sleeps_without_a_kill(app: App) -> None:
-    await ended(app, await put(app, drill("nothing")))  # the worker has loaded what executes runs
+    await wait_for_runs(app, await put(app, drill("nothing")))  # the worker has loaded what executes runs
     pids = node_of(app).worker_pids
     [run_id] = await put(app, drill("sleep", seconds=30, timeout_s=0.3, max_attempts=1))
-    [run] = await ended(app, [run_id])
+    [run] = await wait_for_runs(app, [run_id])
     assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "timeout", "total")
     assert node_of(app).worker_pids == pids
 
 
 async def test_a_manual_retry_is_linked_to_the_run_it_repeats(app: App) -> None:
     [old] = await put(app, drill("fail", max_attempts=1))
-    await ended(app, [old])
+    await wait_for_runs(app, [old])
     new, _ = await app.submitter.retry(old)
     assert (new.retry_of, new.attempt, new.payload.document()) == (old, 1, {"do": "fail"})
-    await ended(app, [new.id])
+    await wait_for_runs(app, [new.id])
     assert await kinds(app, old) == ["created", "started", "failed"]
 
 
 async def test_a_worker_that_dies_at_once_is_replaced_and_its_runs_are_claimed_again(app: App) -> None:
     ids = await put(app, *[drill("sleep", seconds=1, record=True) for _ in range(10)])
-    await started(app, *ids)
+    await wait_for_start(app, *ids)
     await asyncio.sleep(0.3)
     victim = node_of(app).worker_pids[0]
     os.kill(victim, signal.SIGKILL)
-    runs = await ended(app, ids)
+    runs = await wait_for_runs(app, ids)
     assert {run.state for run in runs} == {RunState.COMPLETED}
     again = [run for run in runs if run.epoch == 2]
     assert again
@@ -168,11 +168,11 @@ async def test_a_worker_that_dies_at_once_is_replaced_and_its_runs_are_claimed_a
 
 
 async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings: Settings) -> None:
-    async with working(replaced(settings, runs_per_process=20)) as app:
+    async with working(change_settings(settings, runs_per_process=20)) as app:
         good = await put(app, *[drill(record=True) for _ in range(100)])
         [poison] = await put(app, drill("die", signal="SIGSEGV"))
         good += await put(app, *[drill(record=True) for _ in range(100)])
-        run = await quarantined_run(app, poison)
+        run = await wait_for_quarantine(app, poison)
         assert (run.hold_reason, run.failure_code, run.failure_detail) == ("quarantined", "worker_lost", "poison")
         assert (run.losses, run.attempt) == (3, 1)
         assert "SIGSEGV" in str(run.error_message)
@@ -191,18 +191,18 @@ async def _all_completed(app: App, ids: list[str]) -> bool:
 
 async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(settings: Settings) -> None:
     """It dies from a thread, while its worker is in another run or in none: the others are tried apart from it."""
-    async with working(replaced(settings, workers=1, runs_per_process=20)) as app:
+    async with working(change_settings(settings, workers=1, runs_per_process=20)) as app:
         good = await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
         [poison] = await put(app, drill("die", signal="SIGSEGV", after_s=0.1))
         good += await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
-        run = await quarantined_run(app, poison)
+        run = await wait_for_quarantine(app, poison)
         assert run.losses == 3
         await until(lambda: _all_completed(app, good), within_s=60)
         assert {(await app.store.runs.get(id_)).losses for id_ in good} == {0}
 
 
 async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None:
-    async with working(replaced(settings, workers=1, runs_per_process=10)) as app:
+    async with working(change_settings(settings, workers=1, runs_per_process=10)) as app:
         [poison] = await put(app, drill("die", signal="SIGSEGV"))
         held = await put(app, *[drill("sleep", seconds=30) for _ in range(6)])
         await until(lambda: _is_suspect(app, poison))
@@ -217,7 +217,7 @@ async def _is_suspect(app: App, run_id: str) -> bool:
     return (await app.store.runs.get(run_id)).losses > 0
 
 
-def replaced(settings: Settings, **changed: object) -> Settings:
+def change_settings(settings: Settings, **changed: object) -> Settings:
     return settings.model_copy(update=changed)
 
 
@@ -245,7 +245,7 @@ async def test_an_outcome_the_database_refuses_fails_the_run_and_not_its_company
         return await real(settlements)
 
     node._store = With(app.store, runs=With(app.store.runs, settle_all=picky))
-    bad, good = await ended(app, ids)
+    bad, good = await wait_for_runs(app, ids)
     assert good.state is RunState.COMPLETED
     assert (bad.state, bad.failure_code, bad.failure_detail) == (RunState.FAILED, "unknown", "bug")
     assert "cannot be stored" in str((await events(app, ids[0]))[2].meta["error_message"])

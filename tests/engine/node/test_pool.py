@@ -12,7 +12,7 @@ from corral.engine.worker import messages
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
-from tests.engine.builders import drill, ended, kinds, node_of, put, started
+from tests.engine.builders import drill, kinds, node_of, put, wait_for_runs, wait_for_start
 from tests.waiting import until
 
 
@@ -31,7 +31,7 @@ async def test_workers_that_die_while_starting_cost_no_run_anything(
         assert node_of(app).worker_count == 0
         assert {(await app.store.runs.get(id_)).losses for id_ in ids} == {0}
         monkeypatch.setattr(sys, "executable", whole)
-        runs = await ended(app, ids)
+        runs = await wait_for_runs(app, ids)
         assert {(run.state, run.losses) for run in runs} == {(RunState.COMPLETED, 0)}
         assert await kinds(app, ids[0]) == ["created", "started", "completed"]
 
@@ -45,14 +45,14 @@ async def test_a_worker_that_cannot_be_started_at_all_is_tried_again(
         [run_id] = await put(app, drill(record=True))
         await asyncio.sleep(0.5)
         monkeypatch.setattr(sys, "executable", whole)
-        [run] = await ended(app, [run_id])
+        [run] = await wait_for_runs(app, [run_id])
         assert run.state is RunState.COMPLETED
 
 
 async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: App) -> None:
     node = node_of(app)
     [run_id] = await put(app, drill("sleep", seconds=0.5, record=True))
-    await started(app, run_id)
+    await wait_for_start(app, run_id)
     real = node._pool._sort
     heard: list[list[messages.FromWorker]] = []
 
@@ -63,6 +63,6 @@ async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: A
         real(worker, frame)
 
     node._pool._sort = confused  # type: ignore[method-assign]
-    [run] = await ended(app, [run_id])
+    [run] = await wait_for_runs(app, [run_id])
     assert (run.state, run.losses) == (RunState.COMPLETED, 1)
     await until(lambda: node.worker_count == 2)

@@ -15,7 +15,7 @@ from corral.store.open import open_store
 from corral.wiring.app import App
 from corral.wiring.roles import open_client, open_node
 from tests.chaos.stack import stack_on
-from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, started, working
+from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, wait_for_start, working
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -28,7 +28,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
         async with open_client(settings) as app:
             ids = await put(app, *[drill("sleep", seconds=60, timeout_s=100) for _ in range(50)])
             ids += await put(app, drill("sleep", seconds=1.6, record=True))
-            await started(app, *ids[:50])
+            await wait_for_start(app, *ids[:50])
             children = node.children()
             assert len(children) == 2
             began = time.monotonic()
@@ -49,7 +49,7 @@ async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None
     settings = settings_for(tmp_path, shutdown_grace_seconds=5)
     async with working(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=0.8, record=True) for _ in range(10)])
-        await started(app, *ids)
+        await wait_for_start(app, *ids)
         await put(app, *[drill("sleep", seconds=60) for _ in range(30)])
         stopping = asyncio.create_task(node_of(app).stop())
         await until(lambda: _all_completed(app, ids))
@@ -83,7 +83,7 @@ def test_a_second_sigterm_hurries(tmp_path: Path) -> None:
 async def _submit(settings: Settings, count: int) -> None:
     async with open_client(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=60) for _ in range(count)])
-        await started(app, *ids)
+        await wait_for_start(app, *ids)
 
 
 async def _live(settings: Settings) -> dict[str, int]:
@@ -121,7 +121,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
 async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(settings: Settings) -> None:
     async with working(settings.model_copy(update={"shutdown_grace_seconds": 2.5})) as app:
         [run_id] = await put(app, drill("stall", seconds=30, timeout_s=0.5))
-        await started(app, run_id)
+        await wait_for_start(app, run_id)
         await asyncio.sleep(1.0)
     assert (await _live(settings))["running"] == 0
 
@@ -130,7 +130,7 @@ async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(set
 async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running(settings: Settings) -> None:
     async with working(settings.model_copy(update={"shutdown_grace_seconds": 5.0})) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
-        await started(app, run_id)
+        await wait_for_start(app, run_id)
         await asyncio.sleep(0.5)
         stopping = asyncio.create_task(node_of(app).stop())
         await asyncio.sleep(0.2)
@@ -148,7 +148,7 @@ async def test_a_store_that_is_gone_does_not_keep_the_node_from_ending_its_worke
 
     async with working(settings) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
-        await started(app, run_id)
+        await wait_for_start(app, run_id)
         children = [psutil.Process(pid) for pid in node_of(app).worker_pids]
         node_of(app)._store = With(app.store, runs=With(app.store.runs, release=gone))
         async with asyncio.timeout(10):

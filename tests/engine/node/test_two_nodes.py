@@ -5,7 +5,7 @@ from collections import Counter
 
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
-from tests.engine.builders import drill, ended, node_of, put, sound, working
+from tests.engine.builders import drill, node_of, put, sound, wait_for_runs, working
 from tests.waiting import until
 
 
@@ -13,7 +13,7 @@ async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> Non
     async with working(shared_settings) as first, working(shared_settings) as second:
         ids = await put(first, *[drill("sleep", seconds=0.02, record=True) for _ in range(300)])
         node_of(second).wake()
-        runs = await ended(first, ids, timeout_s=60)
+        runs = await wait_for_runs(first, ids, timeout_s=60)
         assert {(run.state, run.epoch, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
         records = Counter([len(await first.store.records.of_run(id_, "", 10)) for id_ in ids])
         assert records == {1: 300}
@@ -30,6 +30,6 @@ async def test_a_run_of_a_node_that_stops_is_finished_by_the_other(shared_settin
             ids = await put(second, *[drill("sleep", seconds=1, record=True) for _ in range(40)])
             node_of(first).wake()
             await asyncio.sleep(0.5)
-        runs = await ended(first, ids, timeout_s=30)
+        runs = await wait_for_runs(first, ids, timeout_s=30)
         assert {(run.state, run.attempt, run.losses) for run in runs} == {(RunState.COMPLETED, 1, 0)}
         await sound(first)

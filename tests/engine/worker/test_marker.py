@@ -23,7 +23,7 @@ async def mark() -> SharedMark:
     return made
 
 
-def marked_tasks() -> list[str]:
+def list_marked_tasks() -> list[str]:
     return [task.get_name() for task in asyncio.all_tasks() if type(task.get_coro()).__name__ == "_Marked"]
 
 
@@ -51,7 +51,7 @@ async def test_a_parser_that_a_run_started_does_not_carry_its_mark(mark: SharedM
     try:
         read = asyncio.create_task(pool.read(a_request(ORDINARY)), context=context_of(RUN))
         assert isinstance(await read, ReadAnswer)
-        assert marked_tasks() == []
+        assert list_marked_tasks() == []
     finally:
         await pool.close()
     assert mark.find([RUN]) is None
@@ -62,5 +62,5 @@ async def test_a_browser_that_a_run_started_does_not_carry_its_mark(mark: Shared
     async with running_site() as site, browsing(site.port) as browser:
         task = a_task(f"{site.url}/shop/2", "name")
         assert isinstance(await asyncio.create_task(browser.execute(task), context=context_of(RUN)), Fetched)
-        await until(lambda: marked_tasks() == [])  # its page is closed without anybody waiting
+        await until(lambda: list_marked_tasks() == [])  # its page is closed without anybody waiting
     assert mark.find([RUN]) is None

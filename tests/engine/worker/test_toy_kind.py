@@ -10,7 +10,7 @@ from corral.domain.runs.queues import lane_of
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.engine.worker.kinds import registry
 from corral.wiring.app import App
-from tests.engine.builders import ended, settings_for, started, working
+from tests.engine.builders import settings_for, wait_for_runs, wait_for_start, working
 from tests.engine.worker.toy_kind import TOY_KIND
 from tests.shape.files import ROOT
 from tests.waiting import until
@@ -43,7 +43,7 @@ async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp
     async with working(settings_for(tmp_path)) as app:
         done = await app.submitter.submit("toy", {"word": "corral"})
         failing = await app.submitter.submit("toy", {"word": "corral", "fails": True})
-        runs = await ended(app, [done.id, failing.id])
+        runs = await wait_for_runs(app, [done.id, failing.id])
         assert [(run.kind, run.state) for run in runs] == [("toy", RunState.COMPLETED), ("toy", RunState.FAILED)]
         assert (runs[1].failure_code, runs[1].failure_detail, runs[1].error_message) == (
             "bad_response",
@@ -55,13 +55,13 @@ async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp
 
         cancelled = await app.submitter.submit("toy", {"word": "a", "wait_for": str(limiter)})
         resumed = await app.submitter.submit("toy", {"word": "ab", "wait_for": str(limiter)})
-        await started(app, cancelled.id, resumed.id)
+        await wait_for_start(app, cancelled.id, resumed.id)
         await app.submitter.apply_action(cancelled.id, RunAction.CANCEL)
         await app.submitter.apply_action(resumed.id, RunAction.PAUSE)
         assert (await _state(app, cancelled), await _state(app, resumed)) == (RunState.CANCELLED, RunState.HELD)
         limiter.touch()
         await app.submitter.apply_action(resumed.id, RunAction.RESUME)
-        await ended(app, [resumed.id])
+        await wait_for_runs(app, [resumed.id])
         assert await _state(app, resumed) is RunState.COMPLETED
 
         with pytest.raises(BadInput, match="word"):

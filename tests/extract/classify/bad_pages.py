@@ -3,7 +3,7 @@
 import pytest
 
 from corral.extract.classify.page_classifier import PageClass
-from tests.extract.pages.builders import FOOTER, MENU, answer, html, recorded
+from tests.extract.pages.builders import FOOTER, MENU, answer, html, read_page
 
 LOGIN_FORM = "<form><input name=u><input type=password name=p><button>Log in</button></form>"
 
@@ -12,10 +12,10 @@ LOGIN_URL = "https://shop.example/account/login?next=%2Fthings%2F42"
 
 
 BLOCKS = {
-    "recorded challenge": answer(recorded("challenge")),
-    "recorded challenge with 503": answer(recorded("challenge"), status=503, server="cloudflare"),
-    "recorded firewall": answer(recorded("firewall"), status=403),
-    "recorded firewall with 200": answer(recorded("firewall")),
+    "recorded challenge": answer(read_page("challenge")),
+    "recorded challenge with 503": answer(read_page("challenge"), status=503, server="cloudflare"),
+    "recorded firewall": answer(read_page("firewall"), status=403),
+    "recorded firewall with 200": answer(read_page("firewall")),
     "Akamai": answer(
         html(
             "Access Denied",
@@ -33,7 +33,7 @@ BLOCKS = {
     ),
     "AWS, a header": answer("<html><body><script></script></body></html>", status=202, x_amzn_waf_action="challenge"),
     "a header with JSON": answer("{}", content_type="application/json", cf_mitigated="challenge"),
-    "an HTML challenge from an API": answer(recorded("challenge"), content_type="application/json"),
+    "an HTML challenge from an API": answer(read_page("challenge"), content_type="application/json"),
     "CloudFront": answer(
         html(
             "ERROR: The request could not be satisfied",
@@ -65,7 +65,7 @@ BLOCKS = {
 
 
 CAPTCHAS = {
-    "recorded gate": answer(recorded("captcha_gate")),
+    "recorded gate": answer(read_page("captcha_gate")),
     "bent letters": answer(
         html(
             "Robot Check",
@@ -93,8 +93,8 @@ CAPTCHAS = {
 
 
 LOGIN_WALLS = {
-    "recorded, redirected": answer(recorded("login_wall"), url="https://shop.example/authwall?to=%2Fthings%2F42"),
-    "recorded, in place": answer(recorded("login_wall")),
+    "recorded, redirected": answer(read_page("login_wall"), url="https://shop.example/authwall?to=%2Fthings%2F42"),
+    "recorded, in place": answer(read_page("login_wall")),
     "without a title": answer(f"<body>{LOGIN_FORM}</body>", url=LOGIN_URL),
     "in place, with chrome": answer(html("Sign in to continue", f"{MENU}<main>{LOGIN_FORM}</main>{FOOTER}")),
     "name first, password later": answer(
@@ -107,7 +107,7 @@ LOGIN_WALLS = {
 
 
 SOFT_404S = {
-    "recorded": answer(recorded("soft_404")),
+    "recorded": answer(read_page("soft_404")),
     "bare": answer(html("Not Found", "<h1>Not Found</h1><p>The requested URL was not found on this server.</p>")),
     "number": answer(html("404", "<h1>404</h1><p>This page does not exist.</p>")),
     "sent to an error address": answer(html("Shop", "<h1>Page not found</h1>"), url="https://shop.example/404.html"),
@@ -126,7 +126,7 @@ SOFT_404S = {
 
 
 SHELLS = {
-    "recorded": answer(recorded("shell")),
+    "recorded": answer(read_page("shell")),
     "no known marks": answer(html("Shop", "<div id=mount></div><script src=/bundle.js></script>")),
     "not a byte": answer(""),
     "sends on": answer('<html><head><meta http-equiv="refresh" content="0; url=/next"></head><body></body></html>'),

@@ -1,6 +1,6 @@
 """Helpers of the tests of verdict good, shared with other tests."""
 
-from tests.extract.pages.builders import FOOTER, LONG, MENU, SENTENCE, answer, html, recorded
+from tests.extract.pages.builders import FOOTER, LONG, MENU, SENTENCE, answer, html, read_page
 
 LOGIN_FORM = "<form action=/login><input name=u><input type=password name=p><button>Log in</button></form>"
 
@@ -16,10 +16,10 @@ NEWSLETTER = "<form>News: <input type=email name=e><div class=cf-turnstile></div
 
 # Judged twice: with every field found, and with one missing.
 ALWAYS = {
-    "article about captchas": answer(recorded("article_about_captchas")),
-    "docs about 403": answer(recorded("docs_403")),
-    "product called Not Found": answer(recorded("product_not_found")),
-    "blog with a login in its header": answer(recorded("blog_with_login")),
+    "article about captchas": answer(read_page("article_about_captchas")),
+    "docs about 403": answer(read_page("docs_403")),
+    "product called Not Found": answer(read_page("product_not_found")),
+    "blog with a login in its header": answer(read_page("blog_with_login")),
     "shop with a captcha at its newsletter": answer(html("Rope | Shop", f"{SHORT}<p>€ 9</p>{NEWSLETTER}", PRODUCT)),
     "the same without structure": answer(html("Rope | Shop", f"{SHORT}<p>€ 9</p>{NEWSLETTER}")),
     "captcha in the footer": answer(html("Rope", f"{SHORT}<footer><div class=h-captcha></div></footer>")),
@@ -61,7 +61,7 @@ ALWAYS = {
     "drawn application": answer(html("Rope", f"<div id=root>{SHORT}{LONG}</div><script>webpackChunk=[]</script>")),
     "list of links": answer(html("Articles", "".join(f"<li><a href=/a/{n}>Article {n}</a></li>" for n in range(50)))),
     "menus only": answer(html("Departments", MENU + FOOTER)),
-    "source code of a block page": answer(recorded("challenge"), content_type="text/plain"),
+    "source code of a block page": answer(read_page("challenge"), content_type="text/plain"),
     "feed about captchas": answer(f"<rss><title>Captcha</title>{LONG}</rss>", content_type="application/rss+xml"),
     "JSON with content": answer(
         '{"message": "Not Found", "items": [1], "title": "An album"}', content_type="application/json"
@@ -90,7 +90,7 @@ ALWAYS = {
 # Here the fields decide: without them the same page would be a shell, a wall or a dead end.
 WHEN_FOUND = {
     "application with its data in JSON-LD": answer(html("Rope", "<div id=root></div>", PRODUCT)),
-    "application shell whose title was all that was asked": answer(recorded("shell")),
+    "application shell whose title was all that was asked": answer(read_page("shell")),
     "short portal with a login form": answer(html("Portal", f"<p>News of today.</p>{LOGIN_FORM}")),
     "product that says so of itself": answer(html("Not Found", "<h1>Not found</h1><p>€ 12, the page has moved.</p>")),
 }

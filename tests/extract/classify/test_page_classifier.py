@@ -35,7 +35,7 @@ from corral.extract.classify.signs import (
 from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS
 from tests.extract.classify.bad_pages import CASES
 from tests.extract.classify.good_pages import ALWAYS, WHEN_FOUND
-from tests.extract.pages.builders import LONG, answer, html, recorded
+from tests.extract.pages.builders import LONG, answer, html, read_page
 
 CAUSES: tuple[Cause, ...] = ("refused", "login", "gone", "shell")
 PIECES = """<div>|</div>|<form>|<input type=password>|<title>Just a moment...|</title>|<p>|<script>|</script>|<template>
@@ -139,7 +139,7 @@ def test_the_set_is_large_enough_to_mean_something() -> None:
 
 
 def test_every_kind_but_a_refusal_needs_a_good_status() -> None:
-    for page in (recorded("soft_404"), recorded("shell"), recorded("login_wall")):
+    for page in (read_page("soft_404"), read_page("shell"), read_page("login_wall")):
         assert judge(answer(page, status=500), ("price",)).kind is PageClass.OK
 
 
@@ -149,13 +149,13 @@ def test_the_title_can_be_given() -> None:
 
 
 def test_what_speaks_for_the_page_is_named_too() -> None:
-    page_classifier = judge(answer(recorded("article_about_captchas")), ())
+    page_classifier = judge(answer(read_page("article_about_captchas")), ())
     assert "it describes itself as NewsArticle" in page_classifier.against
     assert "every asked field was found" in page_classifier.against
 
 
 def test_without_a_content_type_the_text_itself_tells() -> None:
-    assert judge(answer(recorded("challenge"), content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert judge(answer(read_page("challenge"), content_type=""), ("price",)).kind is PageClass.BLOCK
     assert judge(answer('{"error": "forbidden"}', content_type=""), ("price",)).kind is PageClass.BLOCK
     assert judge(answer("Access denied", content_type=""), ("price",)).kind is PageClass.BLOCK
 
@@ -200,7 +200,7 @@ def test_being_asked_to_slow_down_is_not_a_block() -> None:
 
 
 def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
-    page_classifier = judge(answer(recorded("challenge"), status=503), ("price",))
+    page_classifier = judge(answer(read_page("challenge"), status=503), ("price",))
     failure = failure_of_classification(page_classifier, 503, retry_after="30")
     assert failure is not None
     assert (failure.code, failure.http_status, failure.retry_after) == (FailureCode.BLOCKED, 503, "30")

@@ -12,7 +12,7 @@ from tests.extract.classify.bad_pages import (
     LOGIN_WALLS,
     SOFT_404S,
 )
-from tests.extract.pages.builders import LONG, answer, recorded
+from tests.extract.pages.builders import LONG, answer, read_page
 
 PRICE = ("price",)
 
@@ -47,5 +47,5 @@ def test_a_redirect_to_a_login_form_is_a_wall_even_if_its_title_was_taken_for_th
 
 
 def test_a_challenge_outweighs_the_text_around_it() -> None:
-    page = answer(recorded("challenge").replace("</body>", f"{LONG}</body>"), cf_mitigated="challenge")
+    page = answer(read_page("challenge").replace("</body>", f"{LONG}</body>"), cf_mitigated="challenge")
     assert judge(page, PRICE).kind is PageClass.BLOCK

@@ -33,5 +33,5 @@ def html(title: str, body: str, head: str = "") -> str:
     return f"<!doctype html><html><head><title>{title}</title>{head}</head><body>{body}</body></html>"
 
 
-def recorded(name: str) -> str:
+def read_page(name: str) -> str:
     return (Path(__file__).parent / f"{name}.html").read_text(encoding="utf-8")

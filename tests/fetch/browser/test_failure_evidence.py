@@ -36,7 +36,7 @@ async def browser(hostile: Hostile, folder: ArtifactFolder) -> AsyncIterator[Bro
         yield executor
 
 
-def kept(outcome: Outcome, folder: ArtifactFolder) -> dict[str, bytes]:
+def read_artifacts(outcome: Outcome, folder: ArtifactFolder) -> dict[str, bytes]:
     assert not isinstance(outcome, Deferred)
     found = {artifact.kind.value: folder.read(artifact) or b"" for artifact in outcome.artifacts}
     assert all(len(found[artifact.kind.value]) == artifact.bytes > 0 for artifact in outcome.artifacts)
@@ -56,7 +56,7 @@ async def test_a_failed_page_leaves_a_screenshot_and_its_html(
     outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("blocked", "http_403")
-    found = kept(outcome, folder)
+    found = read_artifacts(outcome, folder)
     assert set(found) == {"screenshot", "html"}
     assert size_of(found["screenshot"]) == (1280, 720)
     assert b"Access denied" in found["html"]
@@ -68,7 +68,7 @@ async def test_a_page_without_the_asked_fields_is_kept_a_good_one_is_not(
     outcome = await browser.execute(a_task(hostile.url("/"), "title", "warranty"))
     assert isinstance(outcome, Fetched)
     assert outcome.missing == ("warranty",)
-    assert set(kept(outcome, folder)) == {"screenshot", "html"}
+    assert set(read_artifacts(outcome, folder)) == {"screenshot", "html"}
     before = len(folder.list_files())
     good = await browser.execute(a_task(hostile.url("/"), "title"))
     assert isinstance(good, Fetched)
@@ -120,7 +120,7 @@ async def test_evidence_that_takes_too_long_is_given_up(
     outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
     assert isinstance(outcome, Failed)
     assert outcome.code == "blocked"
-    assert set(kept(outcome, folder)) == {"html"}, "what was ready in time is kept"
+    assert set(read_artifacts(outcome, folder)) == {"html"}, "what was ready in time is kept"
     assert time.monotonic() - started < 15
 
 
@@ -145,7 +145,7 @@ async def test_html_is_cut_and_holds_no_value_of_the_session(
     state = parse_session(hostile.url("/"), [{"name": "sid", "value": canary}])
     outcome = await browser.execute(replace(a_task(hostile.url("/echo"), "title"), session=state))
     assert isinstance(outcome, Failed)
-    html = kept(outcome, folder)["html"]
+    html = read_artifacts(outcome, folder)["html"]
     assert (len(html), canary.encode() in html) == (1000, False)
     assert b"your cookie: ***" in html
 
@@ -158,7 +158,7 @@ async def test_html_holds_nothing_the_site_knows_us_by(
     serve(monkeypatch, "/there", seen, "Set-Cookie: sid=SetByTheSite01", "Set-Cookie: c=accepted", status="403 No")
     monkeypatch.setitem(ROUTES, "/leads", redirect_to(b"/there?sig=LedTo0123456789"))
     outcome = await browser.execute(a_task(hostile.url("/leads?token=AskedFor012345"), "title"))
-    assert b"<p>sid=*** token=*** sig=*** consent=accepted</p>" in kept(outcome, folder)["html"]
+    assert b"<p>sid=*** token=*** sig=*** consent=accepted</p>" in read_artifacts(outcome, folder)["html"]
 
 
 async def test_a_full_disk_costs_the_evidence_not_the_outcome(

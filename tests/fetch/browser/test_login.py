@@ -77,7 +77,7 @@ def port() -> Iterator[int]:
     listener.close()
 
 
-async def captured(port: int, style: str, password: str) -> list[str]:
+async def capture(port: int, style: str, password: str) -> list[str]:
     needs_chromium()
     egress = Egress(EgressPolicy((AllowEntry.parse(f"127.0.0.1/32:{port}"),)), FetchLimits(), "corral-test")
     try:
@@ -100,5 +100,5 @@ STYLES = ["back", "says so", "script", *(["status", "plain field", "slow"] if LE
 @pytest.mark.parametrize("style", STYLES)
 async def test_a_wrong_password_is_noticed_and_a_right_one_works(port: int, style: str) -> None:
     with pytest.raises(LoginFailed, match=r"password|login"):
-        await captured(port, style, "wrong")
-    assert "session" in await captured(port, style, "right")
+        await capture(port, style, "wrong")
+    assert "session" in await capture(port, style, "right")

@@ -13,7 +13,7 @@ from corral.domain.runs.run import Run, RunAction, RunState
 from corral.fetch.browser.processes import BrowserProcess, descendants
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import ended, events, kinds, node_of, settings_for, sound, started, working
+from tests.engine.builders import events, kinds, node_of, settings_for, sound, wait_for_runs, wait_for_start, working
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import PAGE, ROUTES, Hostile, Request
 from tests.waiting import until
@@ -39,21 +39,21 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
         async with working(settings) as app:
             run = await start(app, a_job(site, "/shop/1", "name", "price"))
             assert run.resolved_strategy is Strategy.BROWSER
-            [run] = await ended(app, [run.id])
+            [run] = await wait_for_runs(app, [run.id])
             assert (run.state, run.attempt) == (RunState.COMPLETED, 1), run
             [record] = await app.store.records.of_run(run.id, "", 10)
             assert record.data["price"].endswith("EUR")
 
             run = await start(app, a_job(site, "/blocked", "title", strategy=Strategy.HTTP))
-            [run] = await ended(app, [run.id])
+            [run] = await wait_for_runs(app, [run.id])
             assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "blocked", "http_403")
             assert [entry["strategy"] for entry in run.attempts] == ["http", "browser"]
             assert "escalated" in await kinds(app, run.id)
 
             run = await start(app, a_job(site, "/slow?seconds=2", "title", strategy=Strategy.BROWSER))
-            await started(app, run.id)
+            await wait_for_start(app, run.id)
             await app.submitter.apply_action(run.id, RunAction.CANCEL)
-            [run] = await ended(app, [run.id])
+            [run] = await wait_for_runs(app, [run.id])
             assert run.state is RunState.CANCELLED
             [worker] = node_of(app).worker_pids
             below = list(descendants(worker))
@@ -101,7 +101,7 @@ async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
         browser.kill()
         await until(lambda: hostile.asked("/later?0") == hostile.asked("/later?1") == 2, within_s=20)
         is_open.set()
-        for run in await ended(app, [run.id for run in runs]):
+        for run in await wait_for_runs(app, [run.id for run in runs]):
             assert (run.state, run.attempt, run.max_attempts) == (RunState.COMPLETED, 1, 1), run
             assert [entry["outcome"] for entry in run.attempts] == ["unknown", "fetched"]
             history = await events(app, run.id)
@@ -124,7 +124,7 @@ async def test_a_page_that_always_ends_its_browser_is_given_up(
     settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
     async with working(settings) as app:
         run = await start(app, a_hostile_job(hostile, "/deadly", 2))
-        [run] = await ended(app, [run.id], timeout_s=40)
+        [run] = await wait_for_runs(app, [run.id], timeout_s=40)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "unknown", "browser_crash")
         assert (run.attempt, len(run.attempts)) == (2, 3), "one more than was allowed, because one did not count"
         assert await kinds(app, run.id) == [

@@ -61,7 +61,7 @@ def an_executor(egress: Egress, folder: Path, mode: CacheMode, **more: Any) -> H
     return HttpExecutor(egress, Robots(egress, "corral-test"), cache=cache)
 
 
-def told(outcome: Outcome) -> tuple[str, str]:
+def title_and_cache(outcome: Outcome) -> tuple[str, str]:
     assert isinstance(outcome, Fetched), outcome
     return outcome.records[0]["title"], outcome.stats["cache"]
 
@@ -72,10 +72,10 @@ async def test_what_is_fresh_is_answered_without_a_connection(
     http = an_executor(egress, tmp_path, CacheMode.REVALIDATE)
     page.headers = ["Cache-Control: max-age=600"]
     first = await http.execute(a_task(hostile.url("/cached")))
-    assert told(first) == ("First", "miss")
+    assert title_and_cache(first) == ("First", "miss")
     page.title = "Second"
     again = await http.execute(a_task(hostile.url("/cached")))
-    assert told(again) == ("First", "hit")
+    assert title_and_cache(again) == ("First", "hit")
     assert isinstance(again, Fetched)
     assert (again.stats["cost"], again.stats["bytes"]) == (0, 0)
     assert hostile.asked("/cached") == 1
@@ -85,12 +85,12 @@ async def test_what_is_stale_is_asked_about(egress: Egress, hostile: Hostile, pa
     http = an_executor(egress, tmp_path, CacheMode.REVALIDATE)
     page.etag = '"one"'
     task = a_task(hostile.url("/cached"))
-    assert told(await http.execute(task)) == ("First", "miss")
-    assert told(await http.execute(task)) == ("First", "revalidated")
+    assert title_and_cache(await http.execute(task)) == ("First", "miss")
+    assert title_and_cache(await http.execute(task)) == ("First", "revalidated")
     assert 'if-none-match: "one"' in hostile.heads[-1].lower()
     page.etag, page.title = '"two"', "Second"
-    assert told(await http.execute(task)) == ("Second", "miss")
-    assert told(await http.execute(task)) == ("Second", "revalidated")
+    assert title_and_cache(await http.execute(task)) == ("Second", "miss")
+    assert title_and_cache(await http.execute(task)) == ("Second", "revalidated")
     assert hostile.asked("/cached") == 4
 
 
@@ -102,8 +102,8 @@ async def test_a_304_makes_it_fresh_for_as_long_as_it_says(
     task = a_task(hostile.url("/cached"))
     await http.execute(task)
     page.headers = ["Cache-Control: max-age=600"]
-    assert told(await http.execute(task)) == ("First", "revalidated")
-    assert told(await http.execute(task)) == ("First", "hit")
+    assert title_and_cache(await http.execute(task)) == ("First", "revalidated")
+    assert title_and_cache(await http.execute(task)) == ("First", "hit")
 
 
 @pytest.mark.parametrize("header", ["Cache-Control: no-store, max-age=600", "Vary: *"])
@@ -113,7 +113,7 @@ async def test_what_may_not_be_kept_is_fetched_each_time(
     http = an_executor(egress, tmp_path, CacheMode.REVALIDATE)
     page.headers = [header, 'ETag: "x"']
     for _ in range(2):
-        assert told(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
+        assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
     assert "if-none-match" not in hostile.heads[-1].lower()
     assert not [path for path in tmp_path.rglob("*") if path.is_file()]
 
@@ -123,7 +123,7 @@ async def test_a_304_behind_a_redirect_is_about_another_page(
 ) -> None:
     http = an_executor(egress, tmp_path, CacheMode.REVALIDATE)
     page.etag = '"one"'
-    assert told(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
+    assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
     page.title = "Elsewhere"
 
     async def moved(request: Request) -> None:
@@ -131,7 +131,7 @@ async def test_a_304_behind_a_redirect_is_about_another_page(
 
     monkeypatch.setitem(ROUTES, "/elsewhere", page.route)
     monkeypatch.setitem(ROUTES, "/cached", moved)
-    assert told(await http.execute(a_task(hostile.url("/cached")))) == ("Elsewhere", "miss")
+    assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("Elsewhere", "miss")
 
 
 async def test_a_replay_asks_nobody_twice_not_even_for_robots(
@@ -144,10 +144,10 @@ async def test_a_replay_asks_nobody_twice_not_even_for_robots(
 
     monkeypatch.setitem(ROUTES, "/moved", moved)
     task = a_task(hostile.url("/moved"), respect_robots=True)
-    assert told(await an_executor(egress, tmp_path, CacheMode.REPLAY).execute(task)) == ("First", "miss")
+    assert title_and_cache(await an_executor(egress, tmp_path, CacheMode.REPLAY).execute(task)) == ("First", "miss")
     connections = hostile.connections
     again = await an_executor(egress, tmp_path, CacheMode.REPLAY).execute(task)
-    assert told(again) == ("First", "hit")
+    assert title_and_cache(again) == ("First", "hit")
     assert isinstance(again, Fetched)
     assert (again.stats["final_url"], again.stats["redirects"]) == (hostile.url("/cached"), 1)
     looked = await probe(
@@ -162,7 +162,7 @@ async def test_a_refusal_is_not_replayed(egress: Egress, hostile: Hostile, page:
     page.status = "403 Forbidden"
     assert isinstance(await http.execute(a_task(hostile.url("/cached"))), Failed)
     page.status = "200 OK"
-    assert told(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
+    assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
 
 
 async def test_a_run_with_a_login_neither_finds_nor_leaves_anything(
@@ -175,7 +175,7 @@ async def test_a_run_with_a_login_neither_finds_nor_leaves_anything(
     assert isinstance(outcome, Fetched)
     assert "cache" not in outcome.stats
     assert list(tmp_path.iterdir()) == []
-    assert told(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
+    assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
     page.title = "For me alone"
     outcome = await http.execute(known)
     assert isinstance(outcome, Fetched)
@@ -187,14 +187,14 @@ async def test_whoever_may_reach_less_is_not_shown_what_others_reached(
 ) -> None:
     http = an_executor(egress, tmp_path, CacheMode.REPLAY, policy="one")
     typed = a_task(hostile.url("/cached"), trusted_hosts=["127.0.0.1"])
-    assert told(await http.execute(typed)) == ("First", "miss")
-    assert told(await http.execute(typed)) == ("First", "hit")
+    assert title_and_cache(await http.execute(typed)) == ("First", "miss")
+    assert title_and_cache(await http.execute(typed)) == ("First", "hit")
     posted = a_task(hostile.url("/cached"))
-    assert told(await http.execute(posted)) == ("First", "miss")
+    assert title_and_cache(await http.execute(posted)) == ("First", "miss")
     other = an_executor(egress, tmp_path, CacheMode.REPLAY, policy="two")
-    assert told(await other.execute(posted)) == ("First", "miss")
+    assert title_and_cache(await other.execute(posted)) == ("First", "miss")
     polite = a_task(hostile.url("/cached"), respect_robots=True)
-    assert told(await http.execute(polite)) == ("First", "miss")
+    assert title_and_cache(await http.execute(polite)) == ("First", "miss")
 
 
 async def test_without_a_cache_nothing_is_said_of_one(
@@ -252,7 +252,7 @@ async def test_a_recipe_is_replayed_from_disk_too(
 # -- the disk ---------------------------------------------------------------------------------------------
 
 
-def stored(body: bytes = b"body", url: str = "http://a.test/") -> StoredPage:
+def a_stored_page(body: bytes = b"body", url: str = "http://a.test/") -> StoredPage:
     return StoredPage(url, 200, (("etag", '"a"'),), body, (), 1.0, (("accept", "*/*"),))
 
 
@@ -263,15 +263,15 @@ def key(number: int) -> str:
 def test_what_is_written_is_read_and_private(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path / "cache", MAX_BYTES)
     assert disk.read(key(1), MAX_BYTES) is None
-    disk.write(key(1), stored())
-    assert disk.read(key(1), MAX_BYTES) == stored()
+    disk.write(key(1), a_stored_page())
+    assert disk.read(key(1), MAX_BYTES) == a_stored_page()
     [file] = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 def test_a_damaged_entry_is_as_if_it_were_not_there(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path, MAX_BYTES)
-    disk.write(key(1), stored(b"x" * 300))
+    disk.write(key(1), a_stored_page(b"x" * 300))
     [file] = [path for path in tmp_path.rglob("*") if path.is_file()]
     whole = file.read_bytes()
     for damaged in (
@@ -287,13 +287,13 @@ def test_a_damaged_entry_is_as_if_it_were_not_there(tmp_path: Path) -> None:
         file.write_bytes(damaged)
         assert disk.read(key(1), MAX_BYTES) is None
         assert not file.exists()
-    disk.write(key(1), stored())
-    assert disk.read(key(1), MAX_BYTES) == stored()
+    disk.write(key(1), a_stored_page())
+    assert disk.read(key(1), MAX_BYTES) == a_stored_page()
 
 
 def test_too_large_a_body_is_not_even_read(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path, MAX_BYTES)
-    disk.write(key(1), stored(b"x" * 1000))
+    disk.write(key(1), a_stored_page(b"x" * 1000))
     with pytest.raises(TooLarge, match="1000 bytes"):
         disk.read(key(1), 999)
 
@@ -301,7 +301,7 @@ def test_too_large_a_body_is_not_even_read(tmp_path: Path) -> None:
 def test_the_least_recently_used_make_room(tmp_path: Path) -> None:
     disk = DiskCache(tmp_path, 100_000)
     for number in range(50):
-        disk.write(key(number), stored(b"x" * 5000))
+        disk.write(key(number), a_stored_page(b"x" * 5000))
         disk.read(key(0), MAX_BYTES)
     sizes = [path.stat().st_size for path in tmp_path.rglob("*") if path.is_file()]
     assert 50_000 < sum(sizes) <= 100_000 + 100_000 / 16 + 6000

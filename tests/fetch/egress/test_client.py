@@ -26,7 +26,7 @@ async def fetch_ok(
     return answer
 
 
-async def failed(egress: Egress, url: str, timeout_s: float = 5) -> Failed:
+async def fetch_failure(egress: Egress, url: str, timeout_s: float = 5) -> Failed:
     answer = await egress.fetch(FetchRequest(url, timeout_s))
     assert isinstance(answer, Failed), answer
     assert "127.0.0.1:" not in answer.message.replace(url, "") or "->" in answer.message
@@ -102,12 +102,12 @@ async def test_a_page_arrives_whole_in_every_offered_encoding(egress: Egress, ho
     ],
 )
 async def test_each_misbehaviour_has_its_name(egress: Egress, hostile: Hostile, path: str, expected: str) -> None:
-    assert name_of(await failed(egress, hostile.url(path))) == expected
+    assert name_of(await fetch_failure(egress, hostile.url(path))) == expected
 
 
 async def test_a_body_that_never_ends_stops_at_the_total_budget(egress: Egress, hostile: Hostile) -> None:
     started = time.monotonic()
-    failure = await failed(egress, hostile.url("/trickle"), timeout_s=1)
+    failure = await fetch_failure(egress, hostile.url("/trickle"), timeout_s=1)
     assert name_of(failure) == "timeout:total"
     assert 0.9 <= time.monotonic() - started <= 2 * SLACK
     await asyncio.sleep(0.3)
@@ -118,7 +118,7 @@ async def test_a_gap_has_a_budget_of_its_own(hostile: Hostile) -> None:
     policy = EgressPolicy((AllowEntry.parse(f"127.0.0.1:{hostile.port}"),))
     egress = Egress(policy, FetchLimits(gap_s=0.3), "t")
     started = time.monotonic()
-    assert name_of(await failed(egress, hostile.url("/stops-midway"))) == "timeout:read"
+    assert name_of(await fetch_failure(egress, hostile.url("/stops-midway"))) == "timeout:read"
     assert time.monotonic() - started < 1 * SLACK
     await egress.close()
 
@@ -138,7 +138,7 @@ async def test_a_cancelled_fetch_closes_its_socket(egress: Egress, hostile: Host
 async def test_a_bomb_is_stopped_early_and_described(egress: Egress, hostile: Hostile, path: str) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     started = time.monotonic()
-    failure = await failed(egress, hostile.url(path))
+    failure = await fetch_failure(egress, hostile.url(path))
     assert time.monotonic() - started < 1 * SLACK
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before <= 32 * 1024
     assert failure.stats["decoded_bytes"] <= 10 * MIB
@@ -166,13 +166,13 @@ async def test_a_redirect_is_followed_and_remembered(egress: Egress, hostile: Ho
 
 
 async def test_a_loop_is_named_with_its_chain(egress: Egress, hostile: Hostile) -> None:
-    failure = await failed(egress, hostile.url("/loop-a"))
+    failure = await fetch_failure(egress, hostile.url("/loop-a"))
     assert "redirect loop" in failure.message
     assert failure.stats["chain"] == [hostile.url("/loop-a"), hostile.url("/loop-b")]
 
 
 async def test_ten_redirects_are_followed_and_no_more(egress: Egress, hostile: Hostile) -> None:
-    await failed(egress, hostile.url("/hop/0"))
+    await fetch_failure(egress, hostile.url("/hop/0"))
     assert sum(head.startswith("GET /hop/") for head in hostile.heads) == 11
 
 
@@ -201,7 +201,7 @@ async def test_a_closed_port_is_refused(hostile: Hostile) -> None:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
         egress = Egress(EgressPolicy((AllowEntry.parse("127.0.0.0/8:*"),)), QUICK, "t")
-        assert name_of(await failed(egress, f"http://127.0.0.1:{port}/")) == "network:refused"
+        assert name_of(await fetch_failure(egress, f"http://127.0.0.1:{port}/")) == "network:refused"
         await egress.close()
 
 
@@ -218,19 +218,19 @@ async def test_a_full_backlog_is_a_connect_timeout() -> None:
             client.connect_ex(("127.0.0.1", port))
             waiting.append(client)
         await asyncio.sleep(0.1)
-        assert name_of(await failed(egress, f"http://127.0.0.1:{port}/")) == "timeout:connect"
+        assert name_of(await fetch_failure(egress, f"http://127.0.0.1:{port}/")) == "timeout:connect"
         for client in waiting:
             client.close()
     await egress.close()
 
 
 async def test_a_stalled_handshake_is_within_the_connect_budget(egress: Egress, hostile: Hostile) -> None:
-    stalled = await failed(egress, f"https://127.0.0.1:{hostile.port}/")
+    stalled = await fetch_failure(egress, f"https://127.0.0.1:{hostile.port}/")
     assert name_of(stalled) == "timeout:connect"
 
 
 async def test_an_unknown_name_is_a_dns_fault(egress: Egress) -> None:
-    assert name_of(await failed(egress, "http://no-such-host.invalid/")) == "network:dns"
+    assert name_of(await fetch_failure(egress, "http://no-such-host.invalid/")) == "network:dns"
 
 
 async def test_a_name_with_one_forbidden_answer_is_refused(
@@ -240,7 +240,7 @@ async def test_a_name_with_one_forbidden_answer_is_refused(
         return [(2, 1, 6, "", (ip, 0)) for ip in ("93.184.216.34", "169.254.169.254")]
 
     monkeypatch.setattr(socket, "getaddrinfo", answers)
-    failure = await failed(egress, hostile.url("/", host="rebind.example"))
+    failure = await fetch_failure(egress, hostile.url("/", host="rebind.example"))
     assert name_of(failure) == "policy:egress"
     assert "169.254" not in failure.message
 
@@ -266,7 +266,7 @@ async def test_a_slow_resolver_is_left_behind(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(0.5))
     egress = Egress(EgressPolicy(), FetchLimits(dns_s=0.1), "t")
     started = time.monotonic()
-    assert name_of(await failed(egress, "http://slow.example/")) == "network:dns"
+    assert name_of(await fetch_failure(egress, "http://slow.example/")) == "network:dns"
     assert time.monotonic() - started < 0.4 * SLACK
     await egress.close()
 

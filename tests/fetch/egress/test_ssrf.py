@@ -114,7 +114,7 @@ async def test_no_redirect_leads_to_a_forbidden_address(hostile: Hostile, path: 
             first = hostile.url(f"/redirect?{quote(url, safe='')}")
             if path == "page":
                 outcome = await executor.execute(a_task(first, respect_robots=False))
-                assert is_refused(outcome) or stayed(outcome, hostile), (url, outcome)
+                assert is_refused(outcome) or is_contained(outcome, hostile), (url, outcome)
             elif path == "robots":
                 answer = await egress.fetch(FetchRequest(first, 20, max_redirects=5, truncate=True, max_bytes=1000))
                 assert not isinstance(answer, Failed) or answer.code in ("policy", "bad_response"), (url, answer)
@@ -137,7 +137,7 @@ async def test_no_redirect_leads_to_a_forbidden_address(hostile: Hostile, path: 
     assert heard.connections == 0
 
 
-def stayed(outcome: Outcome, hostile: Hostile) -> bool:
+def is_contained(outcome: Outcome, hostile: Hostile) -> bool:
     if isinstance(outcome, Failed):
         return outcome.code in ("bad_response", "limit")
     assert isinstance(outcome, Fetched)

@@ -24,7 +24,7 @@ from corral.fetch.browser.launch_args import BrowserLimits, find_chromium
 from corral.fetch.browser.visit import PageVisit
 from tests.chaos.level import by_level
 from tests.fetch.browsing import a_task, engine_of
-from tests.fetch.ssrf_corpus import corpus, dealt, for_pages, forbidden_v4, forbidden_v6
+from tests.fetch.ssrf_corpus import corpus, deal_out, for_pages, forbidden_v4, forbidden_v6
 from tests.fetch.ssrf_page import WAYS
 from tests.fetch.ssrf_world import LOADS, RecordingEgress, World, made_world, walled
 
@@ -68,7 +68,7 @@ async def test_every_way_is_in_a_group() -> None:
     assert [way for ways in GROUPS.values() for way in ways] == [*WAYS]
 
 
-async def asked(browser: BrowserExecutor, world: World) -> dict[str, Any]:
+async def read_report(browser: BrowserExecutor, world: World) -> dict[str, Any]:
     """What the page says it did, by way."""
     outcome = await browser.execute(a_task(world.den.url("/many"), "done", timeout_s=110))
     assert isinstance(outcome, Fetched), outcome
@@ -86,11 +86,11 @@ async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
     urls: dict[str, list[str]] = {}
     for way in GROUPS[group]:
         port = world.port(way)
-        share = dealt(port, CHEAP.index(way), len(CHEAP)) if way in CHEAP else ()
+        share = deal_out(port, CHEAP.index(way), len(CHEAP)) if way in CHEAP else ()
         every = [*for_pages(port, few=group == "frames"), *share]
         urls[way] = every[len(urls) % SHARE :: SHARE]
     world.wanted(monkeypatch, urls)
-    told = await asked(browser, world)
+    told = await read_report(browser, world)
     assert world.silent(GROUPS[group])
     for way in GROUPS[group]:
         assert told[way]["given"] == len(urls[way]) >= 1000 // SHARE
@@ -113,7 +113,7 @@ async def test_no_page_is_loaded_from_a_forbidden_address(
     left += [world.den.url(f"/redirect?{quote(url, safe='')}") for url in distinct(given["top-redirect"])]
     async with asyncio.TaskGroup() as group:
         for _ in range(TABS):
-            group.create_task(loaded(browser, left))
+            group.create_task(load_in_tab(browser, left))
     assert world.silent(LOADS)
     for way, port in ports.items():
         assert len(given[way]) >= 1000
@@ -126,7 +126,7 @@ def distinct(urls: tuple[str, ...]) -> list[str]:
     return list({parse_target(url).url: url for url in urls if is_readable(url)}.values())
 
 
-async def loaded(browser: BrowserExecutor, left: list[str]) -> None:
+async def load_in_tab(browser: BrowserExecutor, left: list[str]) -> None:
     """A tab of a run's own, which takes one after the other."""
     engine, proxy = engine_of(browser), browser.renderer._proxy
     visit, granted = PageVisit(engine, BrowserLimits(max_navigations=1_000_000)), proxy.admit()
@@ -173,7 +173,7 @@ async def test_a_page_asks_in_every_way_where_it_is_allowed(world: World, monkey
     world.forget()
     world.wanted(monkeypatch, {way: [f"http://127.0.0.1:{world.port(way)}/"] for way in WAYS})
     async with walled("127.0.0.1/32:*") as (browser, _):
-        await asked(browser, world)
+        await read_report(browser, world)
     assert {way for way in WAYS if not world.silent((way,))} == {*WAYS} - WALLED_OFF
 
 

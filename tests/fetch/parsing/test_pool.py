@@ -24,7 +24,7 @@ from corral.fetch.robots import Robots
 from tests.extract.pages.builders import READ_TIME
 from tests.fetch.browsing import a_task, browsing
 from tests.fetch.hostile import ROUTES, Hostile, Request
-from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, gone, measured_lag, parsing
+from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measured_lag, parsing, wait_until_gone
 from tests.slack import SLACK
 
 # What is promised of a machine that has nothing else to do is 0.25 s.
@@ -161,7 +161,7 @@ async def test_a_reader_lost_in_the_middle_is_replaced_and_the_page_read_again(n
         assert isinstance(answer, ReadAnswer)
         assert answer.title == "slow"
         assert pool.pids[1] != before[1]
-        await gone(before[1:])
+        await wait_until_gone(before[1:])
 
 
 async def test_a_page_that_loses_its_reader_twice_is_too_much() -> None:
@@ -185,7 +185,7 @@ async def test_a_reader_lost_while_idle_is_not_noticed(number: signal.Signals) -
         started = time.monotonic()
         assert isinstance(await pool.read(a_request(ORDINARY), 20), ReadAnswer)
         assert time.monotonic() - started < 2 * SLACK
-        await gone([lost])
+        await wait_until_gone([lost])
 
 
 async def test_the_process_behind_the_readers_is_replaced_too() -> None:
@@ -193,7 +193,7 @@ async def test_the_process_behind_the_readers_is_replaced_too() -> None:
         before = pool.pids
         os.kill(before[0], signal.SIGKILL)
         assert isinstance(await pool.read(a_request(ORDINARY), 20), ReadAnswer)
-        await gone(before)
+        await wait_until_gone(before)
 
 
 async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
@@ -219,7 +219,7 @@ async def test_a_reader_is_retired_after_so_many_pages() -> None:
             assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
             seen.add(pool.pids[1])
         assert len(seen) in (3, 4)
-        await gone(seen - set(pool.pids))
+        await wait_until_gone(seen - set(pool.pids))
 
 
 async def test_a_new_reader_is_there_at_once() -> None:
@@ -309,7 +309,7 @@ async def test_nothing_outlives_a_worker_that_was_killed() -> None:
         pids = [int(word) for word in worker.stdout.readline().split()]
         assert len(pids) == 2
         worker.kill()
-    await gone(pids)
+    await wait_until_gone(pids)
 
 
 async def test_a_hostile_page_fails_its_run_with_what_was_known(

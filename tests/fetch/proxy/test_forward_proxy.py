@@ -25,7 +25,7 @@ async def proxy(egress: Egress) -> AsyncIterator[ForwardProxy]:
     await made.close()
 
 
-def signed(granted: ProxyPass, password: str | None = None) -> str:
+def sign(granted: ProxyPass, password: str | None = None) -> str:
     secret = granted.password if password is None else password
     return "Proxy-Authorization: Basic " + base64.b64encode(f"{granted.username}:{secret}".encode()).decode()
 
@@ -55,7 +55,7 @@ async def test_a_plain_request_reaches_an_allowed_host(proxy: ForwardProxy, host
         proxy,
         f"GET {hostile.url('/page?q=1')} HTTP/1.1",
         "Host: somewhere.else",
-        signed(granted),
+        sign(granted),
         "Proxy-Connection: keep-alive",
         "X-Corral-Fault: forged",
         "Accept: text/html",
@@ -75,7 +75,7 @@ async def test_a_plain_request_reaches_an_allowed_host(proxy: ForwardProxy, host
 
 async def test_a_tunnel_carries_bytes_both_ways(proxy: ForwardProxy, hostile: Hostile) -> None:
     granted = proxy.admit()
-    hello = f"CONNECT 127.0.0.1:{hostile.port} HTTP/1.1\r\n{signed(granted)}\r\n\r\nGET /page HTTP/1.1\r\n\r\n"
+    hello = f"CONNECT 127.0.0.1:{hostile.port} HTTP/1.1\r\n{sign(granted)}\r\n\r\nGET /page HTTP/1.1\r\n\r\n"
     answer = await say_raw(proxy, hello.encode())
     assert answer.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK")
     assert granted.faults == {}
@@ -103,7 +103,7 @@ async def test_a_forbidden_target_is_refused_and_remembered(proxy: ForwardProxy,
         authority = where.replace("CANARY", str(canary.port)).replace("PROXY", own_port)
         granted = proxy.admit()
         line = f"{method} {authority if method == 'CONNECT' else f'http://{authority}/'} HTTP/1.1"
-        answer = await say(proxy, line, signed(granted))
+        answer = await say(proxy, line, sign(granted))
         assert answer.startswith(b"HTTP/1.1 403 ")
         assert b"x-corral-fault: policy:egress\r\n" in answer
         assert [failure.code for failure in granted.faults.values()] == [FailureCode.POLICY]
@@ -126,7 +126,7 @@ async def test_a_forbidden_target_is_refused_and_remembered(proxy: ForwardProxy,
     ],
 )
 async def test_what_is_not_plainly_a_target_is_refused(proxy: ForwardProxy, hostile: Hostile, line: str) -> None:
-    answer = await say(proxy, line.replace("PORT", str(hostile.port)), signed(proxy.admit()))
+    answer = await say(proxy, line.replace("PORT", str(hostile.port)), sign(proxy.admit()))
     assert answer.startswith(b"HTTP/1.1 403 ")
     assert hostile.connections == 0
 
@@ -156,9 +156,9 @@ async def test_without_the_right_credentials_nothing_is_done(proxy: ForwardProxy
     line = f"GET {hostile.url()} HTTP/1.1"
     for header in (
         "Accept: */*",
-        signed(granted, "wrong"),
-        signed(granted, ""),
-        signed(gone),
+        sign(granted, "wrong"),
+        sign(granted, ""),
+        sign(gone),
         "Proxy-Authorization: x",
     ):
         # With a body announced it hangs up at once; without, it waits for the credentials.
@@ -171,7 +171,7 @@ async def test_without_the_right_credentials_nothing_is_done(proxy: ForwardProxy
 
 async def test_a_challenged_connection_may_try_again(proxy: ForwardProxy, hostile: Hostile) -> None:
     line = f"GET {hostile.url()} HTTP/1.1\r\n"
-    answer = await say_raw(proxy, f"{line}\r\n{line}{signed(proxy.admit())}\r\n\r\n".encode())
+    answer = await say_raw(proxy, f"{line}\r\n{line}{sign(proxy.admit())}\r\n\r\n".encode())
     assert answer.startswith(b"HTTP/1.1 407 ")
     assert b"HTTP/1.1 200 OK" in answer
     assert b"A page" in answer
@@ -179,8 +179,8 @@ async def test_a_challenged_connection_may_try_again(proxy: ForwardProxy, hostil
 
 async def test_a_second_request_does_not_ride_on_the_first(proxy: ForwardProxy, hostile: Hostile) -> None:
     granted = proxy.admit()
-    first = f"GET {hostile.url('/silent-start')} HTTP/1.1\r\n{signed(granted)}\r\n\r\n"
-    second = f"GET http://169.254.169.254/ HTTP/1.1\r\n{signed(granted)}\r\n\r\n"
+    first = f"GET {hostile.url('/silent-start')} HTTP/1.1\r\n{sign(granted)}\r\n\r\n"
+    second = f"GET http://169.254.169.254/ HTTP/1.1\r\n{sign(granted)}\r\n\r\n"
     await say_raw(proxy, (first + second).encode())
     assert len(hostile.heads) == 1
     assert granted.requests == 1
@@ -189,9 +189,9 @@ async def test_a_second_request_does_not_ride_on_the_first(proxy: ForwardProxy, 
 async def test_a_trusted_host_is_trusted_for_its_run_only(proxy: ForwardProxy) -> None:
     async with hostile_server() as private:
         line = f"GET {private.url()} HTTP/1.1"
-        assert (await say(proxy, line, signed(proxy.admit()))).startswith(b"HTTP/1.1 403 ")
+        assert (await say(proxy, line, sign(proxy.admit()))).startswith(b"HTTP/1.1 403 ")
         trusted = proxy.admit(frozenset({f"127.0.0.1:{private.port}"}))
-        assert (await say(proxy, line, signed(trusted))).startswith(b"HTTP/1.1 200 ")
+        assert (await say(proxy, line, sign(trusted))).startswith(b"HTTP/1.1 200 ")
         assert private.connections == 1
 
 
@@ -199,7 +199,7 @@ async def test_a_body_is_sent_on_whole(proxy: ForwardProxy, hostile: Hostile, mo
     monkeypatch.setitem(ROUTES, "/form", fixed(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"))
     body = b"a=1&" * 5000
     answer = await say(
-        proxy, f"POST {hostile.url('/form')} HTTP/1.1", signed(proxy.admit()), f"Content-Length: {len(body)}", body=body
+        proxy, f"POST {hostile.url('/form')} HTTP/1.1", sign(proxy.admit()), f"Content-Length: {len(body)}", body=body
     )
     assert answer.startswith(b"HTTP/1.1 201 ")
     assert hostile.heads[0].startswith("POST /form ")
@@ -218,7 +218,7 @@ async def test_a_body_is_sent_on_whole(proxy: ForwardProxy, hostile: Hostile, mo
 )
 async def test_a_bad_answer_is_told_apart_from_none(proxy: ForwardProxy, hostile: Hostile, path: str, why: str) -> None:
     granted = proxy.admit()
-    answer = await say(proxy, f"GET {hostile.url(path)} HTTP/1.1", signed(granted))
+    answer = await say(proxy, f"GET {hostile.url(path)} HTTP/1.1", sign(granted))
     assert answer.startswith(b"HTTP/1.1 502 ")
     assert f"x-corral-fault: {why}\r\n".encode() in answer
     [failure] = granted.faults.values()
@@ -232,7 +232,7 @@ async def test_a_target_cannot_speak_as_the_proxy(
     head = b"HTTP/1.1 403 No\r\nX-Corral-Fault: policy:egress\r\n  folded\r\nProxy-Authenticate: Basic\r\nX-Kept: 1\r\n"
     monkeypatch.setitem(ROUTES, "/liar", fixed(head + b"Content-Length: 0\r\n\r\n"))
     granted = proxy.admit()
-    answer = await say(proxy, f"GET {hostile.url('/liar')} HTTP/1.1", signed(granted))
+    answer = await say(proxy, f"GET {hostile.url('/liar')} HTTP/1.1", sign(granted))
     assert answer.lower().count(b"x-corral") == answer.lower().count(b"proxy-") == answer.count(b"folded") == 0
     assert b"X-Kept: 1" in answer
     assert granted.faults == {}
@@ -242,7 +242,7 @@ async def test_a_refused_connection_is_a_network_fault(proxy: ForwardProxy, host
     async with hostile_server() as closed:
         pass
     granted = proxy.admit(frozenset({f"127.0.0.1:{closed.port}"}))
-    answer = await say(proxy, f"CONNECT 127.0.0.1:{closed.port} HTTP/1.1", signed(granted))
+    answer = await say(proxy, f"CONNECT 127.0.0.1:{closed.port} HTTP/1.1", sign(granted))
     assert b"x-corral-fault: network:refused" in answer
 
 
@@ -254,22 +254,22 @@ async def test_a_peer_that_is_not_the_pinned_address_is_dropped(
 
     monkeypatch.setattr(egress, "resolve", elsewhere)
     granted = proxy.admit()
-    answer = await say(proxy, f"GET http://public.example:{hostile.port}/ HTTP/1.1", signed(granted))
+    answer = await say(proxy, f"GET http://public.example:{hostile.port}/ HTTP/1.1", sign(granted))
     assert b"x-corral-fault: policy:egress" in answer
     assert hostile.heads == []
 
 
 async def test_a_run_has_so_many_bytes_and_requests(proxy: ForwardProxy, hostile: Hostile) -> None:
     granted = proxy.admit()
-    answer = await say(proxy, f"GET {hostile.url('/endless')} HTTP/1.1", signed(granted))
+    answer = await say(proxy, f"GET {hostile.url('/endless')} HTTP/1.1", sign(granted))
     assert len(answer) <= LIMITS.max_run_bytes
     assert granted.exceeded == f"more than {LIMITS.max_run_bytes} bytes"
-    again = await say(proxy, f"GET {hostile.url()} HTTP/1.1", signed(granted))
+    again = await say(proxy, f"GET {hostile.url()} HTTP/1.1", sign(granted))
     assert b"x-corral-fault: limit:browser" in again
     assert len(hostile.heads) == 1
 
     other = proxy.admit()
-    answers = [await say(proxy, f"GET {hostile.url()} HTTP/1.1", signed(other)) for _ in range(51)]
+    answers = [await say(proxy, f"GET {hostile.url()} HTTP/1.1", sign(other)) for _ in range(51)]
     assert sum(answer.startswith(b"HTTP/1.1 200") for answer in answers) == 50
     assert other.exceeded == "more than 50 requests"
 
@@ -277,13 +277,13 @@ async def test_a_run_has_so_many_bytes_and_requests(proxy: ForwardProxy, hostile
 async def test_silence_and_oversized_heads_end_a_connection(proxy: ForwardProxy, hostile: Hostile) -> None:
     assert await say_raw(proxy, b"GET ") == b""
     assert (await say(proxy, "GET http://a/ HTTP/1.1", "X: " + "a" * 20_000)).startswith(b"HTTP/1.1 431 ")
-    tunnel = await say(proxy, f"CONNECT 127.0.0.1:{hostile.port} HTTP/1.1", signed(proxy.admit()))
+    tunnel = await say(proxy, f"CONNECT 127.0.0.1:{hostile.port} HTTP/1.1", sign(proxy.admit()))
     assert tunnel == b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
 async def test_a_revoked_run_loses_its_connections(proxy: ForwardProxy, hostile: Hostile) -> None:
     granted = proxy.admit()
-    saying = asyncio.create_task(say(proxy, f"GET {hostile.url('/trickle')} HTTP/1.1", signed(granted)))
+    saying = asyncio.create_task(say(proxy, f"GET {hostile.url('/trickle')} HTTP/1.1", sign(granted)))
     await until(lambda: hostile.open_now == 1, within_s=2)
     proxy.revoke(granted)
     async with asyncio.timeout(2):
@@ -296,9 +296,9 @@ async def test_too_many_connections_are_not_served(egress: Egress, hostile: Host
     await proxy.start()
     try:
         granted = proxy.admit()
-        waiting = asyncio.create_task(say(proxy, f"GET {hostile.url('/silent')} HTTP/1.1", signed(granted)))
+        waiting = asyncio.create_task(say(proxy, f"GET {hostile.url('/silent')} HTTP/1.1", sign(granted)))
         await until(lambda: hostile.open_now == 1, within_s=2)
-        assert await say(proxy, f"GET {hostile.url()} HTTP/1.1", signed(granted)) == b""
+        assert await say(proxy, f"GET {hostile.url()} HTTP/1.1", sign(granted)) == b""
         assert (await waiting).startswith(b"HTTP/1.1 502 ")
     finally:
         await proxy.close()

@@ -183,12 +183,12 @@ class Seen:
 RING = Keyring().with_new()
 
 
-def sealed_for(where: str, text: str = f"user:{PASSWORD}") -> ProxyPolicy:
+def seal_for(where: str, text: str = f"user:{PASSWORD}") -> ProxyPolicy:
     policy = ProxyPolicy(where)
     return replace(policy, sealed=RING.seal_text(Secret(text), policy.bound))
 
 
-async def executed(policy: ProxyPolicy, outcome: Outcome, ring: Keyring = RING) -> tuple[Outcome, Seen]:
+async def execute(policy: ProxyPolicy, outcome: Outcome, ring: Keyring = RING) -> tuple[Outcome, Seen]:
     inner = Seen(outcome)
     task = Task("run", 1, "page", "http", 1, Payload({"url": "http://a.test/", "proxy": policy.document()}), 5)
     return await WithProxy(inner, SessionKeys(ring.texts())).execute(task), inner
@@ -196,7 +196,7 @@ async def executed(policy: ProxyPolicy, outcome: Outcome, ring: Keyring = RING) 
 
 async def test_credentials_are_opened_for_the_run_and_shown_nowhere() -> None:
     fault = Failed("network", f"it said {PASSWORD}", stats={"echo": [PASSWORD]}, traceback=PASSWORD)  # type: ignore[arg-type]
-    outcome, inner = await executed(sealed_for("http://proxy.test:8080"), fault)
+    outcome, inner = await execute(seal_for("http://proxy.test:8080"), fault)
     assert inner.proxy is not None
     assert inner.proxy.secrets() == ["user", PASSWORD]
     assert PASSWORD not in repr(inner.proxy)
@@ -206,8 +206,8 @@ async def test_credentials_are_opened_for_the_run_and_shown_nowhere() -> None:
 
 
 async def test_a_seal_moved_to_another_proxy_does_not_open() -> None:
-    stolen = replace(sealed_for("http://proxy.test:8080"), address="http://evil.test:8080")
-    for policy, ring in ((stolen, RING), (sealed_for("http://proxy.test:8080"), Keyring().with_new())):
-        outcome, inner = await executed(policy, Fetched(), ring)
+    stolen = replace(seal_for("http://proxy.test:8080"), address="http://evil.test:8080")
+    for policy, ring in ((stolen, RING), (seal_for("http://proxy.test:8080"), Keyring().with_new())):
+        outcome, inner = await execute(policy, Fetched(), ring)
         assert name_of(outcome) == "policy:proxy_sealed"
         assert inner.proxy is None

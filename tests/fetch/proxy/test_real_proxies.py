@@ -30,7 +30,7 @@ async def secure(tmp_path: Path) -> AsyncIterator[Hostile]:
         yield server
 
 
-def known(proxy: Tinyproxy, password: str = PASSWORD) -> str:
+def url_with_login(proxy: Tinyproxy, password: str = PASSWORD) -> str:
     return f"http://user:{password}@127.0.0.1:{proxy.port}"
 
 
@@ -43,13 +43,13 @@ async def test_a_page_and_one_over_tls_come_through_tinyproxy(
     over_tls = secure.url("/").replace("http:", "https:")
     async with executors(hostile.port, secure.port, proxy.port) as ways:
         for url, server in ((hostile.url("/"), hostile), (over_tls, secure)):
-            outcome = await ways[by].execute(a_task(url, known(proxy), by, verify_tls=False))
+            outcome = await ways[by].execute(a_task(url, url_with_login(proxy), by, verify_tls=False))
             assert isinstance(outcome, Fetched), outcome
             assert outcome.records[0]["title"] == "A page"
             asked = [line for line in proxy.asked() if f"CONNECT 127.0.0.1:{server.port} " in line]
             # A browser turns away from a certificate before it takes it.
             assert len(asked) >= server.connections > 0, "nothing came by another way"
-        refused = await ways[by].execute(a_task(over_tls, known(proxy), by))
+        refused = await ways[by].execute(a_task(over_tls, url_with_login(proxy), by))
         assert name_of(refused) == "network:tls", "a proxy changes nothing about whose certificate it is"
 
 
@@ -58,7 +58,7 @@ async def test_tinyproxy_wants_its_password(by: str, proxy: Tinyproxy, hostile: 
     if by == "browser":
         needs_chromium()
     async with executors(hostile.port, proxy.port) as ways:
-        for address_ in (known(proxy, "wrong-one"), f"http://127.0.0.1:{proxy.port}"):
+        for address_ in (url_with_login(proxy, "wrong-one"), f"http://127.0.0.1:{proxy.port}"):
             outcome = await ways[by].execute(a_task(hostile.url("/"), address_, by))
             assert name_of(outcome) == "network:proxy", outcome
             assert "wrong-one" not in str(outcome)
@@ -71,7 +71,7 @@ async def test_a_target_that_tinyproxy_cannot_reach_is_a_fault_of_the_proxy(by: 
         needs_chromium()
     nobody = free_port()
     async with executors(nobody, proxy.port) as ways:
-        outcome = await ways[by].execute(a_task(f"http://127.0.0.1:{nobody}/", known(proxy), by))
+        outcome = await ways[by].execute(a_task(f"http://127.0.0.1:{nobody}/", url_with_login(proxy), by))
     assert name_of(outcome) == "network:proxy", outcome
 
 

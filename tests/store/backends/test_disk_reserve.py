@@ -226,7 +226,7 @@ async def test_a_disk_that_is_full_at_a_restart_is_named(small_disk: Path) -> No
     await store.close()
 
 
-async def _crashed(tmp_path: Path) -> tuple[Path, list[str]]:
+async def _crash(tmp_path: Path) -> tuple[Path, list[str]]:
     """Files as a crash leaves them: the log not merged, nothing closed."""
     running = tmp_path / "running"
     store = open_store(f"sqlite:///{running}/corral.db")
@@ -239,7 +239,7 @@ async def _crashed(tmp_path: Path) -> tuple[Path, list[str]]:
     return crashed / "corral.db", ids
 
 
-async def _found(path: Path) -> list[str]:
+async def _list_runs(path: Path) -> list[str]:
     store = open_store(f"sqlite:///{path}")
     assert await store.maintenance.audit() == []
     ids: list[str] = [run.id for run in await store.runs.newest(None, None, None, 100)]
@@ -250,23 +250,23 @@ async def _found(path: Path) -> list[str]:
 
 
 async def test_after_a_crash_every_answered_write_is_there(tmp_path: Path) -> None:
-    path, ids = await _crashed(tmp_path)
-    assert await _found(path) == ids
+    path, ids = await _crash(tmp_path)
+    assert await _list_runs(path) == ids
 
 
 @pytest.mark.parametrize("lost_bytes", [1, 100, 4096, 5000])
 async def test_a_torn_end_of_the_log_loses_only_the_last_write(tmp_path: Path, lost_bytes: int) -> None:
-    path, ids = await _crashed(tmp_path)
+    path, ids = await _crash(tmp_path)
     log = path.with_name("corral.db-wal")
     _cut(log, log.stat().st_size - lost_bytes)
-    assert await _found(path) == ids[:-1]
+    assert await _list_runs(path) == ids[:-1]
 
 
 async def test_garbage_at_the_end_of_the_log_loses_nothing(tmp_path: Path) -> None:
-    path, ids = await _crashed(tmp_path)
+    path, ids = await _crash(tmp_path)
     with path.with_name("corral.db-wal").open("ab") as file:
         file.write(b"\xa5" * 10_000)
-    assert await _found(path) == ids
+    assert await _list_runs(path) == ids
 
 
 async def test_a_path_with_awkward_characters_works(tmp_path: Path) -> None:

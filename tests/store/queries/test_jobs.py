@@ -93,7 +93,7 @@ async def test_a_job_with_a_live_run_cannot_be_deleted(store: Store) -> None:
     assert (await store.runs.get(run_id)).state is RunState.CANCELLED
 
 
-async def _scheduled(store: Store, slot_ms: int = 1000) -> DueJob:
+async def _schedule(store: Store, slot_ms: int = 1000) -> DueJob:
     job = a_job(frequency="hourly")
     await store.jobs.add(job, slot_ms)
     [due] = await store.jobs.due(10)
@@ -101,7 +101,7 @@ async def _scheduled(store: Store, slot_ms: int = 1000) -> DueJob:
 
 
 async def test_only_jobs_whose_slot_has_come_are_due(store: Store) -> None:
-    due = await _scheduled(store)
+    due = await _schedule(store)
     await store.jobs.add(a_job(), None)
     await store.jobs.add(a_job(frequency="hourly"), 2**52)
     assert [found.job.id for found in await store.jobs.due(10)] == [due.job.id]
@@ -109,7 +109,7 @@ async def test_only_jobs_whose_slot_has_come_are_due(store: Store) -> None:
 
 
 async def test_a_slot_fires_once(store: Store) -> None:
-    due = await _scheduled(store)
+    due = await _schedule(store)
     run = a_run(due.job.id)
     assert await store.jobs.fire(due, 1000, 2**52, run, CREATED)
     assert not await store.jobs.fire(due, 1000, 2**52, a_run(due.job.id), CREATED)
@@ -119,7 +119,7 @@ async def test_a_slot_fires_once(store: Store) -> None:
 
 
 async def test_a_slot_fires_once_after_the_clock_was_set_back(store: Store) -> None:
-    due = await _scheduled(store)
+    due = await _schedule(store)
     assert await store.jobs.fire(due, 1000, 1000 + HOUR_MS, a_run(due.job.id), CREATED)
     # Changing the schedule while the clock is behind computes the slot of before again.
     assert await store.jobs.update(due.job, replace(due.job, frequency="0 1 * * *"), 1000)
@@ -132,7 +132,7 @@ async def test_a_slot_fires_once_after_the_clock_was_set_back(store: Store) -> N
 
 
 async def test_a_job_deleted_meanwhile_does_not_fire(store: Store) -> None:
-    due = await _scheduled(store)
+    due = await _schedule(store)
     await store.jobs.delete(due.job.id)
     assert not await store.jobs.fire(due, 1000, 2**52, a_run(due.job.id), CREATED)
 
@@ -156,7 +156,7 @@ async def test_a_slot_fires_once_from_two_nodes_at_once(two_stores: tuple[Store,
 async def test_forgotten_slots_are_old_ones(store: Store, sql: Sql) -> None:
     from corral.domain.runs.retention import Retention
 
-    due = await _scheduled(store)
+    due = await _schedule(store)
     await store.jobs.fire(due, 1000, 2**52, a_run(due.job.id), CREATED)
     sql(f"INSERT INTO schedule_slots VALUES ('{due.job.id}', {2**52}, '{new_id()}')")
     await store.maintenance.prune(Retention())
@@ -164,7 +164,7 @@ async def test_forgotten_slots_are_old_ones(store: Store, sql: Sql) -> None:
 
 
 async def test_a_change_of_something_else_loses_no_slot_that_is_due(store: Store) -> None:
-    due = await _scheduled(store)
+    due = await _schedule(store)
     assert await store.jobs.update(due.job, replace(due.job, max_attempts=9), 2**52)
     [still] = await store.jobs.due(10)
     assert (still.slot_ms, still.job.max_attempts) == (due.slot_ms, 9)

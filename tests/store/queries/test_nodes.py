@@ -19,7 +19,7 @@ def a_card(owner: str | None = None, queues: tuple[str, ...] = ALL) -> NodeInfo:
     return NodeInfo(Owner(owner or new_owner()), "here", 7, NodeRole.WORKER, "embedded", queues, 100, "1.2")
 
 
-async def seen(store: Store, info: NodeInfo, *, is_stopping: bool = False) -> None:
+async def send_heartbeat(store: Store, info: NodeInfo, *, is_stopping: bool = False) -> None:
     await store.nodes.heartbeat(info, 2, is_stopping=is_stopping)
 
 
@@ -27,9 +27,9 @@ async def test_a_node_is_on_record_from_its_first_sign_of_life_until_it_is_struc
     info = a_card()
     assert await store.nodes.list_all() == []
 
-    await seen(store, info)
+    await send_heartbeat(store, info)
     [first] = await store.nodes.list_all()
-    await seen(store, info, is_stopping=True)
+    await send_heartbeat(store, info, is_stopping=True)
     [second] = await store.nodes.list_all()
     await store.nodes.remove(info.owner)
 
@@ -42,11 +42,11 @@ async def test_a_node_is_on_record_from_its_first_sign_of_life_until_it_is_struc
 async def test_one_that_is_not_seen_is_lost_and_after_an_hour_forgotten(store: Store, sql: Sql) -> None:
     lost, old, alive = a_card(), a_card(), a_card()
     for info in (lost, old, alive):
-        await seen(store, info)
+        await send_heartbeat(store, info)
     sql(f"UPDATE nodes SET seen_at = seen_at - 10100 WHERE owner = '{lost.owner}'")
     sql(f"UPDATE nodes SET seen_at = seen_at - 3601000 WHERE owner = '{old.owner}'")
 
-    await seen(store, alive)
+    await send_heartbeat(store, alive)
 
     states = {worker.info.owner: worker.state for worker in await store.nodes.list_all()}
     assert states == {lost.owner: NodeState.LOST, alive.owner: NodeState.LIVE}
@@ -55,7 +55,7 @@ async def test_one_that_is_not_seen_is_lost_and_after_an_hour_forgotten(store: S
 async def test_what_a_node_holds_is_read_from_the_runs(store: Store) -> None:
     info, other = a_card("a" * 32), a_card("b" * 32)
     for each in (info, other):
-        await seen(store, each)
+        await send_heartbeat(store, each)
     ids = await add_many(store, [a_run("job-1") for _ in range(23)])
     leases = [await claim(store, info.owner) for _ in ids]
     await add(store)
@@ -76,7 +76,7 @@ async def test_what_a_node_holds_is_read_from_the_runs(store: Store) -> None:
 
 async def test_workers_are_listed_page_by_page(store: Store) -> None:
     for digit in "abc":
-        await seen(store, a_card(digit * 32))
+        await send_heartbeat(store, a_card(digit * 32))
     first = await store.nodes.list_all("", 2)
     second = await store.nodes.list_all(first[-1].info.owner, 2)
     assert [worker.info.owner[0] for worker in (*first, *second)] == ["a", "b", "c"]
@@ -118,15 +118,15 @@ async def test_due_work_that_nobody_alive_serves_is_neglected(store: Store, sql:
     assert await store.runs.find_neglected(50) == []
 
     info = a_card(queues=("http",))
-    await seen(store, info)
+    await send_heartbeat(store, info)
     [found] = await store.runs.find_neglected(30)
     assert isinstance(found, Neglect)
     assert re.search(r"have waited for [4-9]\d s and no node serves it", found.sentence)
     full = a_card()
-    await seen(store, full)
+    await send_heartbeat(store, full)
     assert await store.runs.find_neglected(30) == []
-    await seen(store, full, is_stopping=True)
+    await send_heartbeat(store, full, is_stopping=True)
     assert await store.runs.find_neglected(30) != []
-    await seen(store, full)
+    await send_heartbeat(store, full)
     sql("UPDATE nodes SET seen_at = seen_at - 11000")
     assert await store.runs.find_neglected(30) != []

@@ -67,7 +67,7 @@ def silent(*_: object) -> None:
     pass
 
 
-async def opened(path: Path) -> Store:
+async def open_file(path: Path) -> Store:
     return open_store(f"sqlite:///{path}")
 
 
@@ -78,7 +78,7 @@ def target_rows(url: str, table: sa.Table) -> list[tuple[Any, ...]]:
 
 
 async def test_every_table_arrives_as_it_was(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     await store.close()
     fill(path)
     before = {table.name: rows_of(path, table) for table in tables_to_copy()}
@@ -109,7 +109,7 @@ def normal(table: sa.Table, row: tuple[Any, ...]) -> str:
 
 
 async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     ids = await add_many(store, [a_run("job", max_attempts=2) for _ in range(3)])
     ended, retry, running = [await claim(store, lease_s=60) for _ in ids]
     assert await settle(store, completed(ended, [{"a": 1}]))
@@ -149,7 +149,7 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
 
 
 async def test_pages_of_a_crawl_that_were_being_read_are_read_at_the_new_place(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     seeds = [DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", 0, None, 0.0) for number in range(4)]
     run_id, _ = await store.crawls.add(a_run(kind="crawl", max_attempts=1), CREATED, seeds)
     old = await claim(store)
@@ -228,7 +228,7 @@ _CODE = (
 
 @pytest.mark.parametrize("point", _ALL_POINTS if LEVEL else ["after:2", "after:3"])
 async def test_killed_anywhere_one_place_counts_and_the_next_move_ends_it(path: Path, target: str, point: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     await add_many(store, [a_run() for _ in range(5)])
     running = await claim(store)
     await store.close()
@@ -241,7 +241,7 @@ async def test_killed_anywhere_one_place_counts_and_the_next_move_ends_it(path: 
     assert len(live) <= 1
     assert len(live) == 1 or point in ("after:3", "before:4")
     if live == [f"sqlite:///{path}"]:
-        store = await opened(path)
+        store = await open_file(path)
         await add(store)  # life goes on there: it has to come along
         await store.close()
 
@@ -278,7 +278,7 @@ def interrupted(what: str, *_: object) -> None:
 async def test_an_interrupted_move_leaves_the_old_place_as_it_was_and_the_new_one_empty(
     path: Path, target: str
 ) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     run_id = await add(store)
 
     with pytest.raises(KeyboardInterrupt):
@@ -292,7 +292,7 @@ async def test_an_interrupted_move_leaves_the_old_place_as_it_was_and_the_new_on
 
 
 async def test_a_value_that_postgresql_cannot_take_is_named_and_nothing_is_moved(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     run_id = await add(store)
     connection = sqlite_file.connect(path)
     connection.execute("UPDATE runs SET error_message = ?", ("a\0b",))
@@ -307,7 +307,7 @@ async def test_a_value_that_postgresql_cannot_take_is_named_and_nothing_is_moved
 
 
 async def test_a_target_that_is_used_is_left_alone_even_by_who_moved_there_before(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     await add(store)
     await store.close()
     backup = path.read_bytes()
@@ -320,7 +320,7 @@ async def test_a_target_that_is_used_is_left_alone_even_by_who_moved_there_befor
     with pytest.raises(StorageUnusable, match="the target is not empty: there are rows in events, runs"):
         move(path, target, silent)
 
-    store = await opened(path)
+    store = await open_file(path)
     await claim(store)
     await store.close()
 
@@ -329,7 +329,7 @@ async def test_a_target_that_somebody_uses_is_not_waited_for(
     path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corral.store.to_postgres.migrate._OURS", ("SET lock_timeout = '100ms'",))
-    store = await opened(path)
+    store = await open_file(path)
     await add(store)
     with psycopg.connect(target) as other:
         other.execute("SELECT * FROM runs")
@@ -340,7 +340,7 @@ async def test_a_target_that_somebody_uses_is_not_waited_for(
 
 
 async def test_a_file_that_was_moved_is_refused_by_every_program(path: Path, target: str) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     await add(store)
     await store.close()
     move(path, target, silent)
@@ -361,7 +361,7 @@ async def test_a_file_that_was_moved_is_refused_by_every_program(path: Path, tar
 async def test_a_move_to_a_second_place_is_refused(
     path: Path, target: str, postgres: services.PostgresCluster, with_tables: str
 ) -> None:
-    store = await opened(path)
+    store = await open_file(path)
     await store.close()
     move(path, target, silent)
     other = postgres.create_database(like=with_tables)

@@ -8,7 +8,7 @@ from corral.engine.worker.kinds.crawl.memory import CrawlMemory
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
 
 
-def starved(*hosts: str) -> list[list[object]]:
+def templates_without_budget(*hosts: str) -> list[list[object]]:
     budget = TemplateBudget()
     for host in hosts:
         for _ in range(20):
@@ -20,7 +20,7 @@ def item(number: int, host: str = "a.test") -> Item:
     return Item(number, f"http://{host}/p/{number}", f"{host}/{number}", 1, 1)
 
 
-def begun(**answer: object) -> CrawlTraps:
+def begin_traps(**answer: object) -> CrawlTraps:
     traps = CrawlTraps()
     traps.take_report()
     traps.apply_answer({"templates": [], **answer}, 0)
@@ -28,9 +28,9 @@ def begun(**answer: object) -> CrawlTraps:
 
 
 def test_a_place_that_comes_brings_what_is_known_of_it() -> None:
-    traps = begun()
+    traps = begin_traps()
     assert traps.hold(item(1)) is None
-    traps.apply_answer({"come": {"templates": starved("a.test")}, "gone": []}, 0)
+    traps.apply_answer({"come": {"templates": templates_without_budget("a.test")}, "gone": []}, 0)
     ended = traps.hold(item(2))
     assert ended is not None
     assert (ended.state, ended.reason) == (ItemState.DEFERRED, Trap.NO_NEW_CONTENT)
@@ -38,7 +38,7 @@ def test_a_place_that_comes_brings_what_is_known_of_it() -> None:
 
 
 def test_a_place_that_goes_is_forgotten() -> None:
-    traps = begun(templates=starved("a.test", "b.test"))
+    traps = begin_traps(templates=templates_without_budget("a.test", "b.test"))
     assert traps.hold(item(1)) is not None
     assert traps.hold(item(1, "b.test")) is not None
     traps.apply_answer({"come": None, "gone": ["a.test"]}, 0)
@@ -54,7 +54,7 @@ def test_links_to_what_others_have_are_judged_by_them() -> None:
     plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
     memory = CrawlMemory(plan)
     memory.take_report()
-    known = {"templates": starved("a.test", "b.test")}
+    known = {"templates": templates_without_budget("a.test", "b.test")}
     memory.apply_answer(Batch((), Counts(), traps=known))
     names = [(f"{host}.test", number) for host in "ab" for number in (7, 8)]
     links = tuple(DiscoveredLink(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)

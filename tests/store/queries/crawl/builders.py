@@ -21,7 +21,7 @@ async def crawl_of(store: Store, seeds: int = 1) -> str:
     return run_id
 
 
-async def claimed(store: Store, run_id: str) -> Lease:
+async def claim_run(store: Store, run_id: str) -> Lease:
     [lease] = await store.runs.claim_one(run_id, ME, 10)
     return lease
 

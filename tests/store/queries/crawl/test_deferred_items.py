@@ -6,12 +6,12 @@ from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.item import BatchReport, ItemResult
 from corral.store.store import Store
 from tests.store.conftest import Sql
-from tests.store.queries.crawl.builders import ask, check_counts, claimed, crawl_of, done, first, url
+from tests.store.queries.crawl.builders import ask, check_counts, claim_run, crawl_of, done, first, url
 
 
 async def test_what_was_learned_of_templates_is_kept(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     await first(store, lease)
     tallies: dict[str, Any] = {"a.test/{n}": [0, 15, [2**64 - 1], [1, 2**33]], "b": [0, 0, [], []]}
     told = {"begins": False, "tallies": tallies, "endless": []}
@@ -20,7 +20,7 @@ async def test_what_was_learned_of_templates_is_kept(store: Store, sql: Sql) -> 
     await ask(store, lease, BatchReport((), (), 0, traps={"begins": False, "tallies": {"b": None}, "endless": []}))
 
     await store.runs.release([lease], "test")
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     told = {"begins": True, "tallies": {}, "endless": []}
     step = await ask(store, lease, BatchReport((), (), 10, traps=told))
     assert step.traps == {"templates": [["a.test/{n}", *tallies["a.test/{n}"]]]}
@@ -28,7 +28,7 @@ async def test_what_was_learned_of_templates_is_kept(store: Store, sql: Sql) -> 
 
 async def test_deferred_items_come_after_all_others_and_in_order(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     late = [url(number, 1, "no_new_content")._replace(message="a.test/{n}") for number in (1, 2, 3)]
     step = await ask(store, lease, BatchReport((done(start, *late, url(7, 1), url(8, 1)),), (), 1))
@@ -49,7 +49,7 @@ async def test_deferred_items_come_after_all_others_and_in_order(store: Store, s
     check_counts(sql, run_id, step.counts)
     # Killed now, they are still what they were.
     await store.runs.release([lease], "test")
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     step = await ask(store, lease, BatchReport((), (), 5))
     assert [(item.url, item.is_deferred) for item in step.items] == [
         ("http://a.test/7", True),
@@ -60,7 +60,7 @@ async def test_deferred_items_come_after_all_others_and_in_order(store: Store, s
 
 async def test_deferred_items_of_templates_that_do_not_grow_come_first(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     names = {1: "grows", 2: "grows more", 3: "drains", 4: "drains", 5: "listed", 6: "grows"}
     late = [url(number, 1, "no_new_content")._replace(message=name) for number, name in names.items()]
@@ -83,7 +83,7 @@ async def test_deferred_items_of_templates_that_do_not_grow_come_first(store: St
 
 async def test_a_template_that_proves_to_be_a_trap_is_refused_at_once(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     late = [url(number, 1, "no_new_content")._replace(message="a.test/{n}") for number in range(1, 6)]
     other = url(9, 1, "query_variants")._replace(message="a.test/?…")

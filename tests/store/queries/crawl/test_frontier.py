@@ -12,12 +12,12 @@ from corral.domain.runs.run import Lease, RunAction, RunState
 from corral.store.store import Store
 from tests.store.builders import OTHER
 from tests.store.conftest import Sql
-from tests.store.queries.crawl.builders import ask, check_counts, claimed, crawl_of, done, first, url
+from tests.store.queries.crawl.builders import ask, check_counts, claim_run, crawl_of, done, first, url
 
 
 async def test_a_page_its_record_and_its_links_are_written_together(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     found = (url(1, 1), url(2, 1), url(3, 1, "out_of_scope"), url(0))
 
@@ -31,7 +31,7 @@ async def test_a_page_its_record_and_its_links_are_written_together(store: Store
 
 async def test_nothing_is_written_twice_where_an_end_is_told_twice(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     report = BatchReport((done(start, url(1, 1)),), (), 0)
     once = await ask(store, lease, report)
@@ -42,13 +42,13 @@ async def test_nothing_is_written_twice_where_an_end_is_told_twice(store: Store,
 
 async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     await store.runs.release([lease], "test")
     report = BatchReport((done(start, url(1, 1)),), (), 10)
     assert await store.crawls.step(lease, report, Bounds()) is None
     assert await store.crawls.step(lease._replace(owner=OTHER), report, Bounds()) is None
-    again = await claimed(store, run_id)
+    again = await claim_run(store, run_id)
     assert await store.crawls.step(lease, report, Bounds()) is None
     await store.runs.apply_action(run_id, RunAction.CANCEL)
     assert await store.crawls.step(again, report, Bounds()) is None
@@ -58,11 +58,11 @@ async def test_whoever_lost_the_run_writes_nothing(store: Store, sql: Sql) -> No
 
 async def test_what_a_dead_process_held_is_given_out_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=5)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     held = (await first(store, lease, 3)).items
     await store.runs.release([lease], "test")
 
-    step = await first(store, await claimed(store, run_id), 10)
+    step = await first(store, await claim_run(store, run_id), 10)
     assert {item.id for item in held} < {item.id for item in step.items}
     assert len(step.items) == 5
     check_counts(sql, run_id, step.counts)
@@ -70,7 +70,7 @@ async def test_what_a_dead_process_held_is_given_out_again(store: Store, sql: Sq
 
 async def test_what_was_handed_out_in_a_lost_answer_is_given_out_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=5)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     held = (await first(store, lease, 2)).items
     await ask(store, lease, BatchReport((), tuple(item.id for item in held), 2))  # nobody hears this answer
     step = await ask(store, lease, BatchReport((), tuple(item.id for item in held), 10))
@@ -81,7 +81,7 @@ async def test_what_was_handed_out_in_a_lost_answer_is_given_out_again(store: St
 async def test_no_page_is_read_before_those_above_it(store: Store) -> None:
     """Or what it leads to would be judged by a depth that is not its own."""
     run_id = await crawl_of(store, seeds=2)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, other = (await first(store, lease)).items
     step = await ask(store, lease, BatchReport((done(one, url(10, 1)),), (other.id,), 10))
     assert step.items == ()
@@ -91,7 +91,7 @@ async def test_no_page_is_read_before_those_above_it(store: Store) -> None:
 
 async def test_a_shorter_way_found_late_counts(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=2)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, other = (await first(store, lease)).items
     retried = ItemResult(other.id, other.key, ItemState.PENDING, "timeout:total", due_in_s=0.0)
     step = await ask(store, lease, BatchReport((done(one, url(10, 1)), retried._replace(due_in_s=60)), (), 10))
@@ -117,7 +117,7 @@ async def test_a_shorter_way_found_late_counts(store: Store, sql: Sql) -> None:
 
 async def test_no_more_pages_than_allowed_are_handed_out(store: Store) -> None:
     run_id = await crawl_of(store, seeds=5)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     step = await ask(store, lease, BatchReport((), (), 10), max_pages=3)
     assert len(step.items) == 3
     step = await ask(store, lease, BatchReport(tuple(map(done, step.items)), (), 10), max_pages=3)
@@ -134,12 +134,12 @@ async def test_killed_at_any_step_a_crawl_ends_as_if_it_had_not_been(store: Stor
         edge = {each for number in edge for each in leads_to[number]} - reachable
         reachable |= edge
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     held: dict[int, Item] = {}
     while True:
         if dice.random() < 0.15:
             await store.runs.release([lease], "test")
-            lease = await claimed(store, run_id)
+            lease = await claim_run(store, run_id)
             held = {}
         ending = dice.sample(list(held.values()), dice.randint(0, len(held)))
         ended = []
@@ -166,7 +166,7 @@ async def test_the_doctor_counts_again(store: Store, sql: Sql) -> None:
 
 async def test_a_link_that_one_page_does_not_want_followed_and_another_does_is_followed(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=2)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, other = (await first(store, lease)).items
     await ask(store, lease, BatchReport((done(one, url(9, 1, Refusal.NOFOLLOW)),), (other.id,), 0))
     step = await ask(store, lease, BatchReport((done(other, url(9, 1)),), (), 10))
@@ -176,7 +176,7 @@ async def test_a_link_that_one_page_does_not_want_followed_and_another_does_is_f
 
 async def test_of_one_host_no_more_pages_are_handed_out_than_allowed(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await ask(store, lease, BatchReport((), (), 10), max_per_host=3)).items
     other = DiscoveredLink("http://b.test/", "key-b", "b.test", 1, rank=1.0)
     found = (*(url(number, 1) for number in range(1, 6)), other)
@@ -186,7 +186,7 @@ async def test_of_one_host_no_more_pages_are_handed_out_than_allowed(store: Stor
     check_counts(sql, run_id, step.counts)
     # Given back and taken again, they are counted once; one that is tried again is not counted again.
     await store.runs.release([lease], "test")
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     step = await ask(store, lease, BatchReport((), (), 10), max_per_host=3)
     one, two, b = step.items
     again = ItemResult(one.id, one.key, ItemState.PENDING, "timeout:total")
@@ -200,7 +200,7 @@ async def test_of_one_host_no_more_pages_are_handed_out_than_allowed(store: Stor
 
 async def test_no_page_is_handed_out_once_the_bytes_are_used_up(store: Store) -> None:
     run_id = await crawl_of(store, seeds=5)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, two = (await ask(store, lease, BatchReport((), (), 2), max_bytes=20)).items
     step = await ask(store, lease, BatchReport((done(one),), (two.id,), 1), max_bytes=20)
     [three] = step.items
@@ -216,13 +216,13 @@ async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_
     run_id = await crawl_of(store, seeds=10)
     killer = "key-7"
     tried: list[int] = []
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     step = await first(store, lease, 30)
     for _ in range(30):
         if killer in {item.key for item in step.items}:
             tried.append(len(step.items))
             assert await store.runs.lose([dead(lease)]) == 1
-            lease = await claimed(store, run_id)
+            lease = await claim_run(store, run_id)
             step = await first(store, lease, 30)
         elif step.items:
             step = await ask(store, lease, BatchReport(tuple(map(done, step.items)), (), 30))
@@ -240,12 +240,12 @@ async def test_what_a_dead_worker_held_is_tried_apart_and_the_third_loss_is_its_
 async def test_nobody_is_blamed_for_the_end_of_a_node_or_for_other_runs(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
     for _ in range(2):
-        lease = await claimed(store, run_id)
+        lease = await claim_run(store, run_id)
         await first(store, lease)
         await store.runs.lose([dead(lease, Blame.NONE)])
     assert sql(f"SELECT losses FROM items WHERE run_id = '{run_id}'") == [(0,)]
     for _ in range(5):
-        lease = await claimed(store, run_id)
+        lease = await claim_run(store, run_id)
         await first(store, lease)
         await store.runs.lose([dead(lease, Blame.SUSPECTED)])
     assert sql(f"SELECT losses, state FROM items WHERE run_id = '{run_id}'") == [(2, "leased")]
@@ -257,7 +257,7 @@ async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(stor
     cap = CRAWL_LOSS_CAP
 
     async def lose(*, lands: bool = False, blame: Blame = Blame.CERTAIN) -> RunState:
-        lease = await claimed(store, run_id)
+        lease = await claim_run(store, run_id)
         if lands:
             [item] = (await first(store, lease, 1)).items
             await ask(store, lease, BatchReport((done(item),), (), 0))
@@ -273,7 +273,7 @@ async def test_a_crawl_outlives_many_losses_and_not_endlessly_many_in_a_row(stor
 
 async def test_an_item_of_which_more_will_be_told_stays_leased_and_too_much_is_counted(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     part = ItemResult(start.id, start.key, ItemState.LEASED, found=(url(1, 1), url(2, 1)))
     step = await ask(store, lease, BatchReport((part,), (start.id,), 0), max_items=4)
@@ -288,7 +288,7 @@ async def test_a_link_to_a_known_address_or_out_of_the_crawl_is_not_lost_for_lac
     store: Store, sql: Sql
 ) -> None:
     run_id = await crawl_of(store)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [start] = (await first(store, lease)).items
     part = ItemResult(start.id, start.key, ItemState.LEASED, found=(url(1, 1), url(2, 1)))
     await ask(store, lease, BatchReport((part,), (start.id,), 0), max_items=4)
@@ -301,7 +301,7 @@ async def test_a_link_to_a_known_address_or_out_of_the_crawl_is_not_lost_for_lac
 
 async def test_a_page_that_turns_out_to_lie_nearer_while_it_is_read_is_read_again(store: Store, sql: Sql) -> None:
     run_id = await crawl_of(store, seeds=2)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, other = (await ask(store, lease, BatchReport((), (), 10), by_depth=False)).items
     step = await ask(store, lease, BatchReport((done(one, url(5, 3)),), (other.id,), 10), by_depth=False)
     [five] = step.items

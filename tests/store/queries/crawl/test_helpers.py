@@ -12,7 +12,18 @@ from corral.store.store import Store
 from tests.chaos.level import LEVEL
 from tests.store.builders import OTHER, check_history, completed, settle
 from tests.store.conftest import Sql
-from tests.store.sharing import AT_ONCE, SHARED, a_crawl, check, claimed, done, helpers, page, shared, worked_off
+from tests.store.sharing import (
+    AT_ONCE,
+    SHARED,
+    a_crawl,
+    check,
+    claim_worker,
+    done,
+    helpers,
+    page,
+    share_crawl,
+    work_off,
+)
 
 
 @pytest.fixture(params=("memory", "postgres") if LEVEL else ("memory",))
@@ -25,7 +36,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 async def test_helpers_are_asked_for_where_there_is_more_than_one_place_to_read(store: Store) -> None:
-    crawl = await claimed(store, await a_crawl(store, *(page(host, 0) for host in range(10))))
+    crawl = await claim_worker(store, await a_crawl(store, *(page(host, 0) for host in range(10))))
     step = await crawl.step(want=3)
     assert step.helpers == 2, "one for each place beside the crawl's own"
     assert (await crawl.step(want=6)).helpers == 0, "those that were asked for come first"
@@ -44,14 +55,14 @@ async def test_helpers_are_asked_for_where_there_is_more_than_one_place_to_read(
     ids=["one host", "one host with and without www", "alone", "not worth it", "nothing said", "beyond the budget"],
 )
 async def test_nobody_is_asked_for_without_need(store: Store, seeds: list[DiscoveredLink], bounds: Bounds) -> None:
-    crawl = await claimed(store, await a_crawl(store, *seeds), bounds)
+    crawl = await claim_worker(store, await a_crawl(store, *seeds), bounds)
     step = await crawl.step(want=5)
     assert (step.helpers, step.is_shared) == (0, False)
     assert await store.crawls.claim_helpers(OTHER, 10, 10) == []
 
 
 async def test_a_helper_is_nobodys_run(store: Store) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     assert helper.lease.run.parent_id == crawl.lease.run_id
     assert [run.id for run in await store.runs.newest(None, None, None, 10)] == [crawl.lease.run_id]
     assert [run.id for run in await store.runs.newest(None, RunState.RUNNING, None, 10)] == [crawl.lease.run_id]
@@ -64,7 +75,7 @@ async def test_a_helper_is_nobodys_run(store: Store) -> None:
 
 
 async def test_a_helper_is_claimed_apart(store: Store) -> None:
-    crawl = await claimed(store, await a_crawl(store, page(0, 0), page(1, 0), page(2, 0)))
+    crawl = await claim_worker(store, await a_crawl(store, page(0, 0), page(1, 0), page(2, 0)))
     assert (await crawl.step(want=2)).helpers == 1
     assert await store.runs.claim(OTHER, 10, 10) == []
     assert await store.crawls.claim_helpers(OTHER, 10, 10, crawl="another") == []
@@ -76,7 +87,7 @@ async def test_a_helper_is_claimed_apart(store: Store) -> None:
 
 
 async def test_each_place_is_with_one_of_them(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     assert crawl.places
     assert helper.places
     assert not crawl.places & helper.places
@@ -86,7 +97,7 @@ async def test_each_place_is_with_one_of_them(store: Store, sql: Sql) -> None:
 
 
 async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     item = next(iter(helper.held.values()))
     own, other = (int(host_key_of_url(each.url)[1]) for each in (item, next(iter(crawl.held.values()))))
     await helper.step(done(item, page(own, 900, 2), page(other, 900, 2)), want=0)
@@ -95,7 +106,7 @@ async def test_what_a_helper_finds_at_home_stays_with_it(store: Store, sql: Sql)
 
 
 async def test_they_never_read_more_at_once_than_the_plan_says(store: Store) -> None:
-    crawl = await claimed(store, await a_crawl(store, *(page(host, 0) for host in range(20))))
+    crawl = await claim_worker(store, await a_crawl(store, *(page(host, 0) for host in range(20))))
     await crawl.step(want=5)
     three = await helpers(store, 3)
     for helper in three:
@@ -111,7 +122,7 @@ async def test_they_never_read_more_at_once_than_the_plan_says(store: Store) -> 
 
 
 async def test_nothing_deeper_is_handed_out_before_all_that_is_nearer_is_read(store: Store) -> None:
-    crawl, helper = await shared(store, hosts=4, pages=12)
+    crawl, helper = await share_crawl(store, hosts=4, pages=12)
     near = next(iter(crawl.held.values()))
     for _ in range(30):
         ended = [done(each, page(7, each.id, 2)) for each in helper.held.values()]
@@ -128,7 +139,7 @@ async def test_nothing_deeper_is_handed_out_before_all_that_is_nearer_is_read(st
 
 
 async def test_budgets_are_for_all_of_them_together(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store, hosts=4, pages=30, max_pages=40, max_per_host=12)
+    crawl, helper = await share_crawl(store, hosts=4, pages=30, max_pages=40, max_per_host=12)
     for _ in range(60):
         await crawl.step(*(done(each) for each in crawl.held.values()))
         await helper.step(*(done(each) for each in helper.held.values()))
@@ -144,7 +155,7 @@ TALLY = [1, 2, 3, 4, 15, [], []]
 
 
 async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store, sql: Sql) -> None:
-    crawl = await claimed(
+    crawl = await claim_worker(
         store, await a_crawl(store, *(page(host, 0) for host in range(4))), SHARED._replace(workers=2)
     )
     names = {f"h{host}.test/{{n}}": TALLY for host in range(4)}
@@ -183,7 +194,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
 
 
 async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(store: Store) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     crawl.traps = {"begins": True, "tallies": {f"h{host}.test/{{n}}": TALLY for host in range(4)}, "endless": []}
     step = await crawl.step(want=0)
     assert step.traps is not None
@@ -197,7 +208,7 @@ async def test_who_takes_a_crawl_up_again_knows_nothing_of_what_others_have(stor
 
 
 async def test_a_crawl_is_not_over_while_a_helper_is_at_it(store: Store) -> None:
-    crawl, helper = await shared(store, hosts=2, pages=20)
+    crawl, helper = await share_crawl(store, hosts=2, pages=20)
     while crawl.held:
         await crawl.step(*(done(each) for each in crawl.held.values()))
     assert crawl.heard is not None
@@ -211,7 +222,7 @@ async def test_a_crawl_is_not_over_while_a_helper_is_at_it(store: Store) -> None
 
 
 async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     crawl.held.clear()
     step = await crawl.step(want=0, is_last=True)
     assert step.counts.leased == 0
@@ -226,7 +237,7 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
 
 @pytest.mark.parametrize("move", [RunAction.CANCEL, RunAction.PAUSE])
 async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store, move: RunAction) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     before = (await store.crawls.get(crawl.lease.run_id)).counts
     await store.runs.apply_action(crawl.lease.run_id, move)
     report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
@@ -238,17 +249,17 @@ async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store,
 
 
 async def test_a_paused_crawl_goes_on_with_what_its_helper_had(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     await store.runs.apply_action(crawl.lease.run_id, RunAction.PAUSE)
     assert await settle(store, completed(helper.lease))
     await store.runs.apply_action(crawl.lease.run_id, RunAction.RESUME)
-    again = await claimed(store, crawl.lease.run_id, crawl.bounds._replace(workers=1))
-    await worked_off([again])
+    again = await claim_worker(store, crawl.lease.run_id, crawl.bounds._replace(workers=1))
+    await work_off([again])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
 
 
 async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     helper.held.clear()
     await helper.step(want=0, is_last=True)
     assert await settle(store, completed(helper.lease))

@@ -20,12 +20,12 @@ from tests.store.sharing import (
     Worker,
     a_crawl,
     check,
-    claimed,
+    claim_worker,
     done,
     helpers,
     page,
-    shared,
-    worked_off,
+    share_crawl,
+    work_off,
 )
 
 
@@ -39,48 +39,48 @@ def url(request: pytest.FixtureRequest) -> str:
 
 
 async def test_what_a_dead_helper_held_is_read_by_others(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     lost = set(helper.held)
     await store.runs.lose([Loss(helper.lease, Blame.NONE, "killed")])
     assert await store.crawls.step(helper.lease, BatchReport((), tuple(lost), 5), SHARED) is None
-    await worked_off([crawl])
+    await work_off([crawl])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
     [(count,)] = sql("SELECT count(*) FROM records")
     assert count == 4 * 30 - 4 + 4
 
 
 async def test_a_helper_that_comes_back_begins_with_nothing(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     await store.runs.lose([Loss(helper.lease, Blame.NONE, "killed")])
     [again] = await helpers(store, 1, helper.bounds)
     assert again.lease.run_id == helper.lease.run_id
     step = await again.step()
     assert (step.items, step.at_once) == ((), 0)
     check(sql, crawl.lease.run_id, step.counts)
-    await worked_off([crawl, again])
+    await work_off([crawl, again])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
 
 
 async def test_helpers_go_on_while_the_crawl_has_no_worker(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     await store.runs.lose([Loss(crawl.lease, Blame.NONE, "killed")])
     step = await helper.step(*(done(each) for each in helper.held.values()))
     assert step.items
-    again = await claimed(store, crawl.lease.run_id, crawl.bounds)
+    again = await claim_worker(store, crawl.lease.run_id, crawl.bounds)
     assert (await again.step()).at_once is not None
     assert not again.places & helper.places
-    await worked_off([again, helper])
+    await work_off([again, helper])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
 
 
 async def test_only_what_the_dead_one_held_is_suspected(store: Store, sql: Sql) -> None:
-    crawl, helper = await shared(store)
+    crawl, helper = await share_crawl(store)
     await store.runs.lose([Loss(helper.lease, Blame.CERTAIN, "killed by SIGSEGV")])
     suspects = {id_ for (id_,) in sql("SELECT id FROM items WHERE losses > 0")}
     assert suspects == set(helper.held)
     step = await crawl.step(*(done(each) for each in crawl.held.values()))
     assert {item.id for item in step.items} <= suspects, "they are tried apart"
-    await worked_off([crawl])
+    await work_off([crawl])
     assert sql("SELECT count(*) FROM items WHERE state <> 'done'") == [(0,)]
 
 
@@ -112,7 +112,7 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
     run_id = await a_crawl(store, *(page(host, 0) for host in range(hosts)))
     by_depth = dice.random() < 0.7
     bounds = SHARED._replace(by_depth=by_depth)
-    workers = [await claimed(store, run_id, bounds)]
+    workers = [await claim_worker(store, run_id, bounds)]
     reads: Counter[str] = Counter()
     lost = 0
     for _ in range(2_000):
@@ -123,7 +123,7 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
             lost += len(worker.held)
             reads.update(item.url for item in worker.held.values())
             await store.runs.lose([Loss(worker.lease, Blame.NONE, "killed")])
-            await _taken_up(store, workers, worker.lease, bounds)
+            await _take_up(store, workers, worker.lease, bounds)
             continue
         ready = [item for item in worker.held.values() if dice.random() < 0.5]
         ended = []
@@ -146,7 +146,7 @@ async def read_in_any_order(store: Store, sql: Sql, seed: int) -> list[Worker]:
     return workers
 
 
-async def _taken_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
+async def _take_up(store: Store, workers: list[Worker], lease: Lease, bounds: Bounds) -> None:
     run = await store.runs.get(lease.run_id)
     if run.state is RunState.QUEUED and run.kind != CRAWL_HELPER:
-        workers.append(await claimed(store, run.id, bounds))
+        workers.append(await claim_worker(store, run.id, bounds))

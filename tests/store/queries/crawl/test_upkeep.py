@@ -14,18 +14,18 @@ from tests.store import builders
 from tests.store.builders import CREATED, a_run
 from tests.store.conftest import Sql
 from tests.store.maintenance_helpers import _old_run
-from tests.store.queries.crawl.builders import ask, claimed, done, first, url
+from tests.store.queries.crawl.builders import ask, claim_run, done, first, url
 
 HOUR_MS = 3_600_000
 A_DAY = Retention(max_crawl_age_hours=24)
 
 
-async def crawled(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False, hours_ago: int = 25) -> str:
+async def an_old_crawl(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False, hours_ago: int = 25) -> str:
     """A crawl that ended so long ago."""
     run_id = _old_run(2)
     run = a_run(id=run_id, kind="crawl", max_attempts=1)
     await store.crawls.add(run, CREATED, [url(number) for number in range(pages)], keep=keep)
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     items = (await first(store, lease, pages)).items
     await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
     await builders.settle(store, builders.completed(lease))
@@ -33,7 +33,7 @@ async def crawled(store: Store, sql: Sql, *, pages: int = 3, keep: bool = False,
     return run_id
 
 
-async def cleared(store: Store, rows: int = 1000) -> int:
+async def purge_all(store: Store, rows: int = 1000) -> int:
     steps = 0
     while await store.maintenance.purge(rows):
         steps += 1
@@ -51,18 +51,18 @@ def rows_of(sql: Sql, run_id: str) -> dict[str, int]:
 
 
 async def test_a_finished_crawl_is_forgotten_with_all_that_belongs_to_it_after_its_time(store: Store, sql: Sql) -> None:
-    old, recent = await crawled(store, sql), await crawled(store, sql, hours_ago=23)
+    old, recent = await an_old_crawl(store, sql), await an_old_crawl(store, sql, hours_ago=23)
     assert await store.maintenance.prune(A_DAY) == 1
     assert await store.maintenance.prune(A_DAY) == 0
-    await cleared(store)
+    await purge_all(store)
     assert rows_of(sql, old) == {}
     assert rows_of(sql, recent)["records"] == 3
     assert await store.maintenance.audit() == []
 
 
 async def test_one_that_a_person_asked_to_keep_stays_until_it_is_let_go(store: Store, sql: Sql) -> None:
-    run_id = await crawled(store, sql, keep=True)
-    other = await crawled(store, sql)
+    run_id = await an_old_crawl(store, sql, keep=True)
+    other = await an_old_crawl(store, sql)
     await store.runs.keep(other, keep=True)
     await store.runs.keep(other, keep=True)
     assert await store.runs.is_kept(run_id)
@@ -70,15 +70,15 @@ async def test_one_that_a_person_asked_to_keep_stays_until_it_is_let_go(store: S
     await store.runs.keep(run_id, keep=False)
     assert not await store.runs.is_kept(run_id)
     assert await store.maintenance.prune(A_DAY) == 1
-    await cleared(store)
+    await purge_all(store)
     assert rows_of(sql, run_id) == {}
     assert rows_of(sql, other)["items"] == 3
 
 
 async def test_the_records_of_a_kept_crawl_outlive_its_run(store: Store, sql: Sql) -> None:
-    run_id, other = await crawled(store, sql, keep=True), await crawled(store, sql)
+    run_id, other = await an_old_crawl(store, sql, keep=True), await an_old_crawl(store, sql)
     assert await store.maintenance.prune(Retention(max_finished_runs=0, keep_records=False)) == 2
-    await cleared(store)
+    await purge_all(store)
     assert rows_of(sql, run_id) == {"records": 3}
     assert rows_of(sql, other) == {}
 
@@ -94,33 +94,33 @@ async def test_other_runs_and_crawls_that_have_not_ended_are_not_touched(store: 
 
 
 async def test_a_large_crawl_is_cleared_away_in_small_pieces_and_can_be_interrupted(store: Store, sql: Sql) -> None:
-    run_id = await crawled(store, sql, pages=10)
+    run_id = await an_old_crawl(store, sql, pages=10)
     assert await store.maintenance.prune(A_DAY) == 1
     assert set(rows_of(sql, run_id)) == {"items", "records", "purge_queue", "site_statistics"}, "the run is gone"
     assert await store.maintenance.purge(4)
     assert (rows_of(sql, run_id)["items"], rows_of(sql, run_id)["records"]) == (6, 6)
-    assert await cleared(store, 4) == 2
+    assert await purge_all(store, 4) == 2
     assert rows_of(sql, run_id) == {}
 
 
 # -- statistics ---------------------------------------------------------------------------------------
 
 
-def ended(item_id: int, state: ItemState, reason: str | None, took_ms: int) -> ItemResult:
+def item_result(item_id: int, state: ItemState, reason: str | None, took_ms: int) -> ItemResult:
     return ItemResult(item_id, f"key-{item_id}", state, reason, took_ms=took_ms)
 
 
 async def a_day_at_the_site(store: Store) -> Lease:
     """Two pages done, one failed, one skipped, one tried again."""
     run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(5)])
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     one, two, three, four, five = (await first(store, lease)).items
     report = (
         done(one, took_ms=100),
         done(two, took_ms=300),
-        ended(three.id, ItemState.FAILED, "timeout:total", 500),
-        ended(four.id, ItemState.SKIPPED, "noindex", 50),
-        ended(five.id, ItemState.PENDING, "network:reset", 50),
+        item_result(three.id, ItemState.FAILED, "timeout:total", 500),
+        item_result(four.id, ItemState.SKIPPED, "noindex", 50),
+        item_result(five.id, ItemState.PENDING, "network:reset", 50),
     )
     await ask(store, lease, BatchReport(report, (), 0))
     await ask(store, lease, BatchReport(report, (), 0))
@@ -140,7 +140,7 @@ async def test_what_became_of_the_pages_of_a_site_is_counted_with_their_end_and_
 
 async def test_they_take_no_more_room_for_more_pages(store: Store, sql: Sql) -> None:
     run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [url(number) for number in range(50)])
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     for _ in range(5):
         items = (await ask(store, lease, BatchReport((), (), 10))).items
         await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
@@ -149,11 +149,11 @@ async def test_they_take_no_more_room_for_more_pages(store: Store, sql: Sql) -> 
 
 async def test_they_outlive_the_crawl_and_add_up(store: Store, sql: Sql) -> None:
     for _ in range(2):
-        await crawled(store, sql)
+        await an_old_crawl(store, sql)
         await a_day_at_the_site(store)
     before = await store.sites.statistics("a.test")
     assert await store.maintenance.prune(A_DAY) == 2
-    await asyncio.gather(*(cleared(store) for _ in range(3)))
+    await asyncio.gather(*(purge_all(store) for _ in range(3)))
     assert await store.sites.statistics("a.test") == before
     assert before is not None
     assert before.done == 2 * 5
@@ -167,7 +167,7 @@ async def test_hosts_are_listed_latest_first_whatever_their_ports(store: Store, 
     await a_day_at_the_site(store)
     found = url(9)._replace(url="http://b.test:8080/", key="b", host="b.test:8080")
     run_id, _ = await store.crawls.add(a_run(kind="crawl"), CREATED, [found])
-    lease = await claimed(store, run_id)
+    lease = await claim_run(store, run_id)
     [item] = (await first(store, lease)).items
     await ask(store, lease, BatchReport((done(item),), (), 0))
     sql("UPDATE site_statistics SET updated_at = 1 WHERE host = 'a.test'")

@@ -21,7 +21,7 @@ from tests.store.conftest import Sql
 SITE = "site.test"
 
 
-async def known(store: Store) -> dict[str, StoredHost]:
+async def list_known(store: Store) -> dict[str, StoredHost]:
     return {host.host_key: host for host in await store.hosts.list_watched()}
 
 
@@ -29,7 +29,7 @@ async def test_an_open_breaker_is_remembered_and_another_node_that_opens_it_chan
     await store.hosts.open_breaker(SITE, 5, 0)
     await asyncio.sleep(0.05)
     await store.hosts.open_breaker(SITE, 6, 30)
-    host = (await known(store))[SITE]
+    host = (await list_known(store))[SITE]
     assert (host.state, host.failures) == (BreakerState.OPEN, 6)
     assert host.opened_ago_s is not None
     assert host.opened_ago_s >= 0.05
@@ -42,7 +42,7 @@ async def test_the_probe_is_for_one_caller_and_only_when_its_time_has_come(store
     assert not await store.hosts.take_probe(SITE, 300, 120)
     taken = await asyncio.gather(*(store.hosts.take_probe(SITE, 0, 120) for _ in range(10)))
     assert taken.count(True) == 1
-    assert (await known(store))[SITE].state is BreakerState.PROBING
+    assert (await list_known(store))[SITE].state is BreakerState.PROBING
     assert await store.hosts.take_probe(SITE, 0, 0)  # whoever had it has not been heard of
 
 
@@ -89,10 +89,10 @@ async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(s
 
     assert await store.hosts.take_probe(SITE, 0, 120)
     assert await store.hosts.end_probe(SITE, 6, 0.0) == 0  # still ill: everybody waits on
-    assert (await known(store))[SITE].state is BreakerState.OPEN
+    assert (await list_known(store))[SITE].state is BreakerState.OPEN
     assert await store.runs.claim(ME, 10, 10) == []
     assert await store.hosts.end_probe(SITE, 0, None) == 0
-    assert SITE not in await known(store)
+    assert SITE not in await list_known(store)
     assert [lease.run_id for lease in await store.runs.claim(ME, 10, 10, hosts=Room({SITE: 10}))] == ids[1:]
 
 
@@ -237,21 +237,21 @@ async def test_what_has_changed_is_told_since_it_was_last_asked_for_and_forgotte
     await asyncio.sleep(0.02)
     assert await store.hosts.forget(3600) == 0
     assert await store.hosts.forget(0.01) == 1
-    assert set(await known(store)) == {"slow.test"}  # a person has said so
+    assert set(await list_known(store)) == {"slow.test"}  # a person has said so
 
 
 async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: Store) -> None:
     await store.hosts.open_breaker(SITE, 5, 0)
     await store.hosts.set_pace(SITE, SitePace(2, 1.5))
     await store.hosts.touch([(SITE, 1, 0.0), ("other.test", 2, 10.0)])
-    hosts = await known(store)
+    hosts = await list_known(store)
     assert (hosts[SITE].said, hosts[SITE].failures, hosts[SITE].state) == (SitePace(2, 1.5), 5, BreakerState.OPEN)
     assert (hosts["other.test"].failures, hosts["other.test"].state) == (2, BreakerState.CLOSED)
     await store.hosts.end_probe(SITE, 0, None)
-    assert (await known(store))[SITE].said == SitePace(2, 1.5)
+    assert (await list_known(store))[SITE].said == SitePace(2, 1.5)
     await store.hosts.set_pace(SITE, SitePace())
     await store.hosts.touch([("other.test", 0, 0.0)])
-    assert SITE not in await known(store)
+    assert SITE not in await list_known(store)
 
 
 async def test_a_run_from_before_hosts_were_noted_keeps_to_the_room_of_the_host_it_was_sent_away_from(

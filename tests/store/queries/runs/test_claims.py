@@ -175,14 +175,14 @@ async def test_a_worker_that_lost_its_lease_cannot_settle(store: Store, settleme
     assert not await builders.settle(store, settlement_of(old))  # type: ignore[operator]
     assert await store.runs.get(old.run_id) == before
     assert await store.records.of_run(old.run_id, "", 10) == []
-    await _refused_once(store, old)
+    await _assert_refused_once(store, old)
 
     assert await builders.settle(store, builders.completed(new, [{"by": "new"}]))
     assert [record.data for record in await store.records.of_run(old.run_id, "", 10)] == [{"by": "new"}]
     await check_history(store, old.run_id)
 
 
-async def _refused_once(store: Store, lease: Lease) -> None:
+async def _assert_refused_once(store: Store, lease: Lease) -> None:
     refusals = [
         event
         for event in await store.events.of_run(lease.run_id, 0, 100)
@@ -198,7 +198,7 @@ async def test_a_person_wins_over_the_worker(store: Store, move: RunAction) -> N
     assert not await builders.settle(store, builders.completed(lease, [{"title": "late"}]))
     assert await store.runs.get(lease.run_id) == moved
     assert await store.records.of_run(lease.run_id, "", 10) == []
-    await _refused_once(store, lease)
+    await _assert_refused_once(store, lease)
     await check_history(store, lease.run_id)
 
 
@@ -207,7 +207,7 @@ async def test_the_same_owner_with_an_older_epoch_is_refused(store: Store) -> No
     await store.runs.reap()
     await claim(store, ME)
     assert not await builders.settle(store, builders.completed(old))
-    await _refused_once(store, old)
+    await _assert_refused_once(store, old)
 
 
 async def test_a_settle_of_a_forgotten_run_is_refused_quietly(store: Store, sql: Sql) -> None:
