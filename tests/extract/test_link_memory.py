@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from corral.domain.crawl.scope import Refusal
 from corral.domain.net.canonical import Link, link_to
 from corral.domain.net.url import parse_target
-from corral.extract import crawl_page
 from corral.extract.crawl_page import CrawlReadOptions
+from corral.extract.link_classifier import ReadMemory
 from corral.extract.page_reader import ReadRequest, read_page
 from tests.extract.pages.builders import READ_TIME
 
+# One for all tests of this module, as a reading process has one for all pages.
+MEMORY = ReadMemory()
 BASES = (
     "http://a.test/",
     "http://a.test/b/c",
@@ -34,18 +36,21 @@ def plan(number: int = 0, **more: Any) -> str:
     return orjson.dumps(named).decode()
 
 
-def found(base: str, references: tuple[str, ...], depth: int = 1, packed: str | None = None) -> list[list[Any]]:
+def found(
+    base: str, references: tuple[str, ...], depth: int = 1, packed: str | None = None, memory: ReadMemory = MEMORY
+) -> list[list[Any]]:
     body = "".join(f'<a href="{each}">x</a>' for each in references)
     ask = CrawlReadOptions(packed or plan(), depth, 1, time.monotonic())
     headers = (("content-type", "text/html; charset=utf-8"),)
-    read = read_page(ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask), READ_TIME)
+    request = ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask)
+    read = read_page(request, READ_TIME, memory=memory)
     assert read.crawl_page is not None
     return list(read.crawl_page["found"])
 
 
 @given(st.lists(st.tuples(st.sampled_from(BASES), st.sampled_from(REFERENCES), st.integers(0, 2)), max_size=20))
 def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int]]) -> None:
-    classifier = crawl_page._classifier(plan())
+    classifier = MEMORY.classifier(plan())
     today = READ_TIME.today
     for base, reference, depth in seen:
         target, is_too_deep = parse_target(base), depth + 1 > classifier.plan.max_depth
@@ -73,13 +78,11 @@ def test_what_is_remembered_depends_on_the_depth_and_on_the_crawl() -> None:
 
 
 @pytest.mark.parametrize("reference", ["/{}", "/" + "😀" * 60 + "{}"], ids=["plain", "wide"])
-def test_many_crawls_with_many_links_take_no_more_than_is_reckoned(
-    monkeypatch: pytest.MonkeyPatch, reference: str
-) -> None:
-    monkeypatch.setattr(crawl_page, "_REMEMBERED_BYTES", 200_000)
+def test_many_crawls_with_many_links_take_no_more_than_is_reckoned(reference: str) -> None:
+    memory = ReadMemory(max_link_bytes=200_000)
     for number in range(8):
         links = tuple(reference.format(f"{number}-{place}") for place in range(100))
-        assert len(found("http://a.test/", links, packed=plan(number))) == 100
-    kept = [each for known in crawl_page._memory._known.values() for each in known.values() if each is not None]
+        assert len(found("http://a.test/", links, packed=plan(number), memory=memory)) == 100
+    kept = [each for known in memory.links._known.values() for each in known.values() if each is not None]
     assert 0 < len(kept) < 350
     assert sum(2 * len(each.url) for each in kept) < 200_000

@@ -18,6 +18,7 @@ import time
 import traceback
 from collections.abc import Iterator
 
+from corral.extract.link_classifier import ReadMemory
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.xml import source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.fetch.parsing.messages import (
@@ -84,7 +85,7 @@ def _become_reader(
 
 
 def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
-    is_last = False
+    is_last, memory = False, ReadMemory()
     answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
     until, count = 0.0, 0
     asked = link.makefile("rb", buffering=_PIECE_BYTES)
@@ -98,7 +99,7 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
             head, body = asked.read(head_bytes), asked.read(body_bytes)
             if len(body) < body_bytes:
                 return
-            kind, packed, has_more = _read(head, body, note_fd, limits)
+            kind, packed, has_more = _read(head, body, note_fd, limits, memory)
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
         body = b""
@@ -118,7 +119,9 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
             until = time.monotonic() + _HOLD_BACK_S
 
 
-def _read(head: bytes, body: bytes, note_fd: int, limits: ReaderLimits) -> tuple[bytes, bytes, bool]:
+def _read(
+    head: bytes, body: bytes, note_fd: int, limits: ReaderLimits, memory: ReadMemory
+) -> tuple[bytes, bytes, bool]:
     has_more = False
 
     @contextlib.contextmanager
@@ -134,7 +137,8 @@ def _read(head: bytes, body: bytes, note_fd: int, limits: ReaderLimits) -> tuple
         question = decode_question(head, body)
         has_more = question.has_more
         signal.setitimer(signal.ITIMER_PROF, question.cpu_s)
-        packed = encode_answer(read_page(question.request, read_time(), guard, question.skipped))
+        answer = read_page(question.request, read_time(), guard, question.skipped, memory=memory)
+        packed = encode_answer(answer)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side

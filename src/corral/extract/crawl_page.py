@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import orjson
@@ -15,7 +14,7 @@ from corral.domain.crawl.fingerprint import sketch
 from corral.domain.crawl.item import listing_key, listing_kind, short_key
 from corral.domain.crawl.job_pages import ITEM_LINKS, PAGINATION, Listing
 from corral.domain.crawl.option_values import Order
-from corral.domain.crawl.scope import Refusal, is_named_as_file
+from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.score import score_of
 from corral.domain.crawl.traps import shape_of
 from corral.domain.errors import BadInput
@@ -24,6 +23,7 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.redaction import redact_result_url
 from corral.extract.article import Article, article_of, whole_text
 from corral.extract.documents import Document
+from corral.extract.link_classifier import LinkClassifier, ReadMemory, host_of
 from corral.extract.link_limit import limit_links, limit_references, max_examined
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
@@ -31,25 +31,11 @@ from corral.extract.read_time import ReadTime
 from corral.extract.value_limit import max_chars
 
 _TEXT_CHARS = 2000
-_REMEMBERED_BYTES = 16 * 1024 * 1024
-_ENTRY_BYTES = 600  # beside its texts
 _DIGEST_BYTES = 12
 _FEW_LINKS = 100
 _MAX_SESSIONS = 200
 _FILE_RANK = 0.5  # after the pages of its depth, before the next
 _WORD = re.compile(r"[^\W_]+")
-
-
-class _ClassifiedLink(NamedTuple):
-    """A link, by its short key, with the rule that refuses it."""
-
-    url: str
-    key: str
-    short: str
-    host: str
-    reason: str | None
-    has_session: bool = False
-    is_file: bool = False  # as its name ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,89 +62,12 @@ class CrawledDocument(NamedTuple):
     max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
 
 
-class LinkClassifier:
-    """Classifies links by the plan of a crawl. Cached results are keyed by its identity: there is one per plan."""
-
-    def __init__(self, plan: CrawlPlan) -> None:
-        self.plan = plan
-
-    def classify(
-        self, base: Target, references: Sequence[str], today: date, *, is_too_deep: bool
-    ) -> list[_ClassifiedLink | None]:
-        """Classify references of a page; None for what cannot be fetched. Only the folder of the page matters."""
-        about = (self, is_too_deep, today)
-        known, site = _memory.of(about), base.origin
-        folder = site + base.path[: base.path.rfind("/") + 1]
-        found = []
-        for reference in references:
-            # What begins with a slash does not depend on the folder, and is remembered for all of the site.
-            scope = site if reference[:1] == "/" else folder
-            try:
-                found.append(known[scope, reference])
-            except KeyError:
-                classified = self._classify_one(base, reference, today, is_too_deep=is_too_deep)
-                found.append(classified)
-                # What begins with a question mark does depend on the page.
-                if reference[:1] != "?":
-                    known = _memory.keep(about, (scope, reference), classified)
-        return found
-
-    def _classify_one(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _ClassifiedLink | None:
-        [link] = links_to(base, (reference,), self.plan.counting_params)
-        if link is None:
-            return None
-        depth = self.plan.max_depth + 1 if is_too_deep else self.plan.max_depth
-        reason: str | None = self.plan.scope.refuses(link.url, depth)
-        if reason is None and self.plan.avoid_traps:
-            reason = shape_of(link.url, today)
-        return _ClassifiedLink(link.url, link.key, short_key(link.key), _host_of(link.url), reason, *_signs(link))
-
-
-def _signs(link: Link) -> tuple[bool, bool]:
-    return link.has_session, is_named_as_file(link.url)
-
-
-_Reference = tuple[str, str]  # a site or a folder, and a reference as it is written
-_About = tuple[LinkClassifier, bool, date]
-
-
-class _Memory:
-    """Cache of classified references: menus are the same on every page of a site.
-
-    All crawls of a parser process share it. Its size is estimated, and it is cleared when it grows too large.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[_About, dict[_Reference, _ClassifiedLink | None]] = {}
-        self._taken = 0
-
-    def of(self, about: _About) -> dict[_Reference, _ClassifiedLink | None]:
-        return self._known.setdefault(about, {})
-
-    def keep(
-        self, about: _About, reference: _Reference, classified: _ClassifiedLink | None
-    ) -> dict[_Reference, _ClassifiedLink | None]:
-        """Where to look from now on."""
-        # Every character of a reference may be four bytes, or twelve in the address and in its key.
-        size = _ENTRY_BYTES + 4 * len(reference[1]) + (0 if classified is None else 2 * len(classified.url))
-        if self._taken + size > _REMEMBERED_BYTES:
-            self._known.clear()
-            self._taken = 0
-        self._taken += size
-        known = self.of(about)
-        known[reference] = classified
-        return known
-
-
-_memory = _Memory()
-
-
 def extract_crawl_page(
-    source: Page | Document, title: str | None, document: CrawledDocument, fields: dict[str, Any]
+    source: Page | Document, title: str | None, document: CrawledDocument, fields: dict[str, Any], memory: ReadMemory
 ) -> dict[str, Any]:
     """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by its reader."""
     url, ask = document.url, document.ask
-    classifier = _classifier(ask.plan)
+    classifier = memory.classifier(ask.plan)
     if isinstance(source, Page):
         links, article = links_of(source, limit=max_examined(document.max_links)), article_of(source)
         texts = link_texts(source) if classifier.plan.keywords else {}
@@ -172,9 +81,12 @@ def extract_crawl_page(
     found, dropped = limit_links(classified, document.max_links)
     is_kept = not (is_noindex and classifier.plan.obey_noindex)
     article, cut = _cut(article)
+    record = None
+    if is_kept:
+        record = _record(article, title, document, fields, found, plan=classifier.plan, is_cut=bool(cut))
     return {
         "cut": cut,
-        "record": _record(article, title, document, fields, found, is_cut=bool(cut)) if is_kept else None,
+        "record": record,
         "found": found,
         "dropped": links.dropped + dropped,
         "sessions": sessions,
@@ -184,7 +96,7 @@ def extract_crawl_page(
         "text_chars": article.char_count,
         "digest": digest_of(article.title, whole, links.references),
         # What it is about, to see when nothing new comes any more.
-        "sketch": sketch(article.text, _words_of(url, links)) if classifier.plan.avoid_traps else None,
+        "sketch": sketch(article.text, _words_of(url, links), memory.words) if classifier.plan.avoid_traps else None,
     }
 
 
@@ -211,10 +123,10 @@ def _record(
     fields: dict[str, Any],
     found: list[list[Any]],
     *,
+    plan: CrawlPlan,
     is_cut: bool,
 ) -> str:
     url, status, ask, time = document[:4]
-    plan = plan_of(ask.plan)
     # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
     shown_url = redact_result_url(url, plan.counting_params)
     if plan.only_fields:
@@ -240,10 +152,10 @@ def _record(
 
 
 def extract_listing(
-    url: str, record: dict[str, Any], page: Page | None, ask: CrawlReadOptions, today: date
+    url: str, record: dict[str, Any], page: Page | None, *, ask: CrawlReadOptions, plan: CrawlPlan, today: date
 ) -> dict[str, Any]:
     """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
-    plan, (number, before) = plan_of(ask.plan), ask.listing or (1, 0)
+    number, before = ask.listing or (1, 0)
     listing = Listing.of(plan.listing or {})
     try:
         base = parse_target((page.base_url if page is not None else "") or url)
@@ -261,7 +173,7 @@ def extract_listing(
             cut_by = "max_items"
         else:
             reason = plan.scope.refuses(link.url, 1)
-            items[link.key] = [link.url, short_key(link.key), _host_of(link.url), 1, reason, 1.0]
+            items[link.key] = [link.url, short_key(link.key), host_of(link.url), 1, reason, 1.0]
     found, named = list(items.values()), before + len(items)
     following = _following(record.get(PAGINATION), base, lists, kept)
     if following and (number >= listing.max_pages or named >= listing.max_items):
@@ -270,7 +182,7 @@ def extract_listing(
         kind = listing_kind(number + 1, named)
         for link in following:
             reason = plan.scope.refuses(link.url, 0)
-            found.append([link.url, listing_key(link.key), _host_of(link.url), 0, reason, 0.0, None, kind])
+            found.append([link.url, listing_key(link.key), host_of(link.url), 0, reason, 0.0, None, kind])
     refresh = _refresh(plan, links_of(page), url, 0, today) if page is not None and not items else None
     if refresh is not None:
         # The list is where it sends its reader.
@@ -298,16 +210,6 @@ def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> s
     paths = " ".join([reference.partition("?")[0] for reference in references])
     said = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
     return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
-
-
-# Memo: parsing the plan of a crawl takes longer than reading one of its pages.
-@lru_cache(maxsize=64)
-def _classifier(packed: str) -> LinkClassifier:
-    return LinkClassifier(CrawlPlan.of(orjson.loads(packed)))
-
-
-def plan_of(packed: str) -> CrawlPlan:
-    return _classifier(packed).plan
 
 
 def _classify_links(
@@ -350,7 +252,7 @@ def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: date) -
     if link is None or link.key == url_key(here, plan.counting_params):
         return None
     reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
-    found = [link.url, short_key(link.key), _host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
+    found = [link.url, short_key(link.key), host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
     return links.refresh.delay_s, found
 
 
@@ -370,7 +272,7 @@ def _canonical(plan: CrawlPlan, links: Links, document: CrawledDocument) -> list
         return None
     if plan.avoid_traps and shape_of(link.url, document.time.today):
         return None
-    return [link.url, short_key(link.key), _host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
+    return [link.url, short_key(link.key), host_of(link.url), depth, None, rank_of(plan, link.url, depth)]
 
 
 def rank_of(
@@ -386,8 +288,3 @@ def rank_of(
     if plan.order is Order.BREADTH:
         return float(depth)
     return -score_of(url, depth, plan.keywords, text, priority, age_days=age_days)
-
-
-def _host_of(url: str) -> str:
-    """Of a canonical URL."""
-    return url[url.find("//") + 2 :].partition("/")[0]

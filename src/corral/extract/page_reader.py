@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import SelectolaxError
 
+from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.jobs.survey import Survey
@@ -19,9 +20,10 @@ from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
 from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merge_headers
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
-from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing, plan_of
+from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing
 from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, no_guard, source_of
+from corral.extract.link_classifier import ReadMemory
 from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
 from corral.extract.plain_fields import from_json, from_text
@@ -105,16 +107,26 @@ class _Read:
 
 
 def read_page(
-    request: ReadRequest, time: ReadTime, guard: Guard = no_guard, skipped: Collection[int] = ()
+    request: ReadRequest,
+    time: ReadTime,
+    guard: Guard = no_guard,
+    skipped: Collection[int] = (),
+    *,
+    memory: ReadMemory | None = None,
 ) -> ReadAnswer:
-    """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long."""
+    """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long.
+
+    `memory` makes the pages of a crawl faster; without one, nothing is remembered.
+    """
     with limit_values(request.max_value_chars):
-        return _read_page(request, time, guard, skipped)
+        return _read_page(request, time, guard, skipped, ReadMemory() if memory is None else memory)
 
 
-def _read_page(request: ReadRequest, time: ReadTime, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
+def _read_page(
+    request: ReadRequest, time: ReadTime, guard: Guard, skipped: Collection[int], memory: ReadMemory
+) -> ReadAnswer:
     if request.crawl is not None and request.crawl.level:
-        return _sitemap(request, request.crawl, time.today)
+        return _sitemap(request, request.crawl, memory.plan(request.crawl.plan), time.today)
     content_type = request.content_type.partition(";")[0].strip().lower()
     decoded = _decode_body(request, content_type)
     if request.looks_only:
@@ -155,7 +167,7 @@ def _read_page(request: ReadRequest, time: ReadTime, guard: Guard, skipped: Coll
         failure,
         dropped=extraction.dropped,
         charset=decoded.notes(),
-        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type)
+        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory)
         if failure is None
         else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
@@ -163,41 +175,47 @@ def _read_page(request: ReadRequest, time: ReadTime, guard: Guard, skipped: Coll
 
 
 def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
-    request: ReadRequest, time: ReadTime, read: _Read, extraction: Extraction, text: str, content_type: str
+    request: ReadRequest,
+    time: ReadTime,
+    read: _Read,
+    extraction: Extraction,
+    text: str,
+    content_type: str,
+    memory: ReadMemory,
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
-    page = read.page
-    if request.crawl.listing is not None:
-        told = extract_listing(request.url, extraction.record, page, request.crawl, time.today)
+    page, ask, plan = read.page, request.crawl, memory.plan(request.crawl.plan)
+    if ask.listing is not None:
+        told = extract_listing(request.url, extraction.record, page, ask=ask, plan=plan, today=time.today)
     else:
         root = getattr(read.source, "root", None) if page is None else None
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
         about = CrawledDocument(request.url, request.status, request.crawl, time, tags, request.max_links)
         record, lost = with_types(extraction.record, request.fields)
-        told = extract_crawl_page(page or document or NOTHING, read.title, about, record)
+        told = extract_crawl_page(page or document or NOTHING, read.title, about, record, memory)
         extraction = replace(extraction, missing=(*extraction.missing, *lost))
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
-    told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told)}
+    told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told, plan)}
     if page is None or not has_scripts:
         return told
     return {**told, "loads_more": loads_more(page), "scripts": own_scripts(page, request.url)}
 
 
-def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any]) -> bool:
+def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any], plan: CrawlPlan) -> bool:
     """Fields count where each page is meant to have them: most pages of a whole site have none."""
-    if page is None or request.crawl is None:
+    if page is None:
         return False
-    is_meant = plan_of(request.crawl.plan).listing is not None
+    is_meant = plan.listing is not None
     fields, missing = (request.fields, told.get("missing", ())) if is_meant else ((), ())
     return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
 
 
-def _sitemap(request: ReadRequest, ask: CrawlReadOptions, today: date) -> ReadAnswer:
+def _sitemap(request: ReadRequest, ask: CrawlReadOptions, plan: CrawlPlan, today: date) -> ReadAnswer:
     try:
-        told = read_sitemap(request.body, request.content_type, request.url, plan_of(ask.plan), ask.level, today)
+        told = read_sitemap(request.body, request.content_type, request.url, plan, ask.level, today)
     except NotASitemap as refused:
         return ReadAnswer(refused=str(refused), refused_as=refused.fault)
     return ReadAnswer(crawl_page=told)

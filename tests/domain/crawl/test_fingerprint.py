@@ -5,8 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.crawl import fingerprint as fingerprint_module
-from corral.domain.crawl.fingerprint import NUMBERS_FROM, fingerprint, is_near, sketch
+from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordCounters, fingerprint, is_near, sketch
 
 _WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=6)) for number in range(5_000)]
 
@@ -73,10 +72,10 @@ def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None
 
 
 def test_what_is_remembered_of_words_is_bounded() -> None:
-    most = 0
+    most, counters = 0, WordCounters()
     for start in range(0, 1_000_000, 1_000):
-        fingerprint(" ".join(f"w{number}" for number in range(start, start + 1_000)))
-        most = max(most, len(fingerprint_module._COUNTERS))
+        fingerprint(" ".join(f"w{number}" for number in range(start, start + 1_000)), counters)
+        most = max(most, len(counters))
     assert 1_000 < most <= 20_000
 
 

@@ -38,8 +38,11 @@ _FIRST_BITS = b"0" * 128 + b"1" * 128
 _SPREAD = [struct.pack(">8H", *(byte >> place & 1 for place in range(7, -1, -1))) for byte in range(256)]
 
 
-class _Counters(dict[int, int]):
-    """By the number of a word, 64 bits of it as 64 counters; kept, for the samples of a site share their words."""
+class WordCounters(dict[int, int]):
+    """By the number of a word, 64 bits of it as 64 counters; kept, for the samples of a site share their words.
+
+    A process that reads many pages has one and passes it to each `sketch`.
+    """
 
     def __missing__(self, word: int) -> int:
         digest = hashlib.blake2b(word.to_bytes(8, "big"), digest_size=8).digest()
@@ -50,24 +53,23 @@ class _Counters(dict[int, int]):
         return counters
 
 
-_COUNTERS = _Counters()
-
-
-def sketch(text: str, without: Collection[str] = ()) -> tuple[int, tuple[int, ...]]:
+def sketch(
+    text: str, without: Collection[str] = (), counters: WordCounters | None = None
+) -> tuple[int, tuple[int, ...]]:
     """The fingerprint of a text and a sample of its words, for little more than the price of one of them.
 
     Words in `without` (in small letters) do not count: a page that repeats its address says nothing by that.
     """
     named, numbers = _hashes(text, without)
-    return _print(named, numbers), _sample(named, numbers)
+    return _print(named, numbers, counters), _sample(named, numbers)
 
 
-def fingerprint(text: str) -> int:
+def fingerprint(text: str, counters: WordCounters | None = None) -> int:
     """64 bits; the same in every process and on every machine. A text without words has 0.
 
     Numbers count only where there are many: `Page 18: no results` is nothing new, the table of another day is.
     """
-    return _print(*_hashes(text))
+    return _print(*_hashes(text), counters)
 
 
 def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
@@ -79,10 +81,11 @@ def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
     return (*named[:_SAMPLED], *numbers[:_SAMPLED])
 
 
-def _print(named: list[int], numbers: list[int]) -> int:
+def _print(named: list[int], numbers: list[int], counters: WordCounters | None) -> int:
     """Of a larger sample: a word more or less should not make another text of it."""
+    known = WordCounters() if counters is None else counters
     sample = named[:_PRINTED] + numbers[:_PRINTED]
-    total = sum(map(_COUNTERS.__getitem__, sample))
+    total = sum(map(known.__getitem__, sample))
     # Raised so that the first bit of a counter says whether it is more than half.
     total += (_FIRST_BIT - 1 - len(sample) // 2) * _ONES
     return int(total.to_bytes(_LANES.size, "big")[::2].translate(_FIRST_BITS), 2)

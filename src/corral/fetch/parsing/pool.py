@@ -10,6 +10,7 @@ from typing import Protocol
 import structlog
 
 from corral.domain.runs.outcome import Failed, FailureCode
+from corral.extract.link_classifier import ReadMemory
 from corral.extract.links import MAX_LINKS
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
@@ -50,8 +51,11 @@ class PageReader(Protocol):
 class InProcessReader:
     """Reads where it is called. For tests, and for pages that are known."""
 
+    def __init__(self) -> None:
+        self._memory = ReadMemory()
+
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:  # noqa: ARG002
-        answer = read_page(request, read_time())
+        answer = read_page(request, read_time(), memory=self._memory)
         return answer if answer.refused is None else refusal(request, answer.refused, answer)
 
 
