@@ -25,6 +25,11 @@ BOOLEANS: list[Row] = [
     (True, None, True),
     (0, None, False),
     (2, None, None),
+    ("Only 3 left in stock", "en", True),
+    ("Temporarily out of stock", "en", False),
+    ("Not in stock at the moment", "en", False),
+    ("IN_STOCK", None, True),
+    ("no smoking", "en", None),
     ("maybe", None, None),
 ]
 URLS: list[Row] = [
@@ -60,6 +65,8 @@ EMAILS: list[Row] = [
     ("info[at]müller.de", None, "info@müller.de"),
     ("[email protected]", None, None),
     ("a@b", None, None),
+    ("jane at example dot org", None, "jane@example.org"),
+    ("img@2x.png", None, None),
 ]
 PHONES: list[Row] = [
     ("+49 30 123456", None, "+4930123456"),
@@ -76,10 +83,13 @@ PHONES: list[Row] = [
     ("+55 (11) 3091-3000", "pt-BR", "+551130913000"),
     ("(650) 253-0000", None, None),
     ("call us", "en", None),
+    ("2026-01-03", "de", None),
+    ("ISBN 978-3-16-148410-0", "de", None),
 ]
 CATEGORIES: list[Row] = [
     ("A > B > C", None, ["A", "B", "C"]),
     ("A » B", None, ["A", "B"]),
+    ("A -> B", None, ["A", "B"]),
     ("A › B", None, ["A", "B"]),
     ("A / B", None, ["A", "B"]),
     ("Toys/Lego", None, ["Toys", "Lego"]),
@@ -101,6 +111,9 @@ NAMES: list[tuple[Any, str | None, tuple[str | None, ...]]] = [
     ("Иванов Иван Иванович", "ru", ("Иван Иванович", "Иванов", None, None)),
     ("山田 太郎", "ja", ("太郎", "山田", None, None)),
     ("毛泽东", "zh", ("泽东", "毛", None, None)),
+    ("von Goethe, Johann Wolfgang", "de", ("Johann Wolfgang", "von Goethe", None, None)),
+    ("Von Max Mustermann", "de", ("Max", "Mustermann", None, None)),
+    ("Kovács János", "hu", ("János", "Kovács", None, None)),
     ("김민수", "ko", ("민수", "김", None, None)),
     ({"givenName": "Jane", "familyName": "Doe"}, None, ("Jane", "Doe", None, None)),
 ]
@@ -114,6 +127,10 @@ ADDRESSES: list[tuple[Any, str | None, tuple[str | None, ...]]] = [
     ("221B Baker Street, London NW1 6XE, UK", None, ("Baker Street", "221B", "NW1 6XE", "London", None, "GB")),
     ("Via Roma, 5, 00184 Roma RM", "it", ("Via Roma", "5", "00184", "Roma", "RM", "IT")),
     ("Calle de Alcalá 50, 28014 Madrid", "es", ("Calle de Alcalá", "50", "28014", "Madrid", None, "ES")),
+    ("Flat 2, 10 High Street, Leeds, LS1 4AB", "en-GB", ("High Street", "10", "LS1 4AB", "Leeds", None, "GB")),
+    ("1062 Budapest, Andrássy út 60.", "hu", ("Andrássy út", "60", "1062", "Budapest", None, "HU")),
+    ("Rua Augusta 100, 1100-053 Lisboa", "pt", ("Rua Augusta", "100", "1100-053", "Lisboa", None, None)),
+    ("ул. Тверская, д. 7, Москва, 125009", "ru", ("ул. Тверская", "7", "125009", "Москва", None, "RU")),
     ("Damrak 1, 1012 LG Amsterdam", "nl", ("Damrak", "1", "1012 LG", "Amsterdam", None, "NL")),
     ("Kungsgatan 5, 111 43 Stockholm", "sv", ("Kungsgatan", "5", "111 43", "Stockholm", None, "SE")),
     (
@@ -177,11 +194,13 @@ def test_names() -> None:
     assert find_wrong("name", [(raw, lang, dict(zip(keys, parts, strict=True))) for raw, lang, parts in NAMES]) == []
     assert find_wrong("name", [("12345", None, None), ("a@b.example", None, None)]) == []
     assert find_unnoticed("name", [("Madonna", None, "partial_name")]) == []
+    rows = [("Jane Doe and John Smith", "en", "several_names"), ("Jane Doe, John Smith", "en", "several_names")]
+    assert find_unnoticed("name", rows) == []
 
 
 def test_postal_addresses() -> None:
     keys = ("street", "house_number", "postal_code", "city", "region", "country")
     rows = [(raw, lang, dict(zip(keys, parts, strict=True))) for raw, lang, parts in ADDRESSES]
     assert find_wrong("address", rows) == []
-    assert find_wrong("address", [("hello", "en", None), ("Berlin", "de", None)]) == []
+    assert find_wrong("address", [("hello", "en", None), ("Berlin", "de", None), ("Tel: 030 123456", "de", None)]) == []
     assert find_unnoticed("address", [("Acme GmbH, Hauptstr. 5, 10115 Berlin", "de", "unread:Acme GmbH")]) == []

@@ -27,13 +27,17 @@ _LABEL = re.compile(
     r"^(?:address|adresse|anschrift|dirección|direccion|endereço|indirizzo|adres|адрес|住所|地址)\s*:\s*", re.IGNORECASE
 )
 _NUMBER = (
-    r"(?:nr\.?\s?|no\.?\s?|n[º°]\s?|#)?\d{1,5}(?:\s?[a-zA-Z](?![a-zA-Z])|\s?(?:bis|ter))?"
-    r"(?:\s?[-–/]\s?\d{1,5}[a-zA-Z]?)?"
+    r"(?i:nr\.?\s?|no[.:]{0,2}\s?|n[º°]\s?|#|д(?:ом)?\.?\s?)?\d{1,5}(?:\s?[a-zA-Zа-яА-Я](?![^\W\d_])|\s?(?:bis|ter))?"
+    r"(?:\s?[-–/]\s?\d{1,5}[a-zA-Z]?){0,3}\.?"
+)
+# A part of a building, which is no street: `Flat 2, 10 High Street`.
+_UNIT = re.compile(
+    r"(?:flat|apt\.?|apartment|unit|suite|ste\.?|floor|room|etage|wohnung|whg\.?|кв\.?|офис)\s?\S{1,5}", re.IGNORECASE
 )
 _NUMBER_FIRST = re.compile(rf"(?P<number>{_NUMBER}),?\s+(?P<street>(?=.*[^\W\d_]{{2}}).+)")
 _NUMBER_LAST = re.compile(rf"(?P<street>(?=.*[^\W\d_]{{2}}).+?),?\s+(?P<number>{_NUMBER})(?P<rest>\s.*)?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
-_CJK_CITY = re.compile(r".{1,8}?(?:市.{1,6}?[区區]|[市区區町村县縣郡])")
+_CJK_CITY = re.compile(r".{1,8}?(?:市.{1,6}?[区區]|[市区區町村县縣郡시군구])")
 # Countries that write the city before the postal code; where the format does not say, the code goes first.
 _PLACEHOLDERS = re.compile(r"%([ZCS])")
 
@@ -59,12 +63,15 @@ def convert_address(raw: Any, context: TypeContext) -> Converted:
     if not segments:
         return fail("not_an_address")
     country, segments = _take_country(segments, context)
-    rules = load_format(country or find_territory(context)[0])
+    territory, confidence = find_territory(context)
+    rules = load_format(country or territory)
     if _CJK.search(text):
         address = _read_cjk(" ".join(segments), rules)
-    else:
-        address = _read_segments(segments, rules)
-    return _store(replace(address, country=country or rules.country))
+        return _store(replace(address, country=country or rules.country))
+    if not country and confidence < 0.9 and _find_postal_code(segments, rules)[1] is None:
+        anywhere = load_format("")  # Portuguese in Lisbon, not in Brazil
+        rules = anywhere if _find_postal_code(segments, anywhere)[1] else rules
+    return _store(replace(_read_segments(segments, rules), country=country or rules.country))
 
 
 def _take_country(segments: list[str], context: TypeContext) -> tuple[str | None, list[str]]:
@@ -86,7 +93,9 @@ def _read_segments(segments: list[str], rules: CountryFormat) -> _Address:
     rest = segments[:index]
     following = segments[index + 1 :]
     # `28014 Madrid` is a city although a region has its name; `CA 94043` has its city on the segment before.
-    has_other_city = len(rest) > 1 or bool(following)
+    if not rest and len(following) > 1 - bool(before or after):  # `1062 Budapest, Andrássy út 60`
+        return _read_reversed(match["code"].upper(), [piece for piece in (before, after, *following) if piece], rules)
+    has_other_city = (len(rest) > 1 and not _has_digit(rest[-1])) or bool(following)
     region, before = _take_region(before, rules, can_be_all=has_other_city)
     if not region:
         region, after = _take_region(after, rules, can_be_all=has_other_city)
@@ -100,6 +109,15 @@ def _read_segments(segments: list[str], rules: CountryFormat) -> _Address:
     return _read_street(rest, address, rules)
 
 
+def _read_reversed(code: str, segments: list[str], rules: CountryFormat) -> _Address:
+    """The postal code and city stand before the street."""
+    return _read_street(segments[1:], _Address(postal_code=code, city=segments[0]), rules)
+
+
+def _has_digit(text: str) -> bool:
+    return any(char.isdigit() for char in text)
+
+
 def _take_neighbour(
     region: str | None, rest: list[str], following: list[str], rules: CountryFormat
 ) -> tuple[str | None, list[str], list[str]]:
@@ -107,7 +125,7 @@ def _take_neighbour(
     if region is None and following:
         region, left = _take_region(following[0], rules)
         return (region, rest, following[1:]) if region and not left else (None, rest, following)
-    if region is None and len(rest) > 2:
+    if region is None and len(rest) > 2 and not _has_digit(rest[-2]):
         region, left = _take_region(rest[-1], rules)
         return (region, rest[:-1], following) if region and not left else (None, rest, following)
     return region, rest, following
@@ -124,9 +142,9 @@ def _find_postal_code(segments: list[str], rules: CountryFormat) -> tuple[int, r
     for pattern in rules.patterns:
         for index in range(len(segments) - 1, -1, -1):
             matches = list(pattern.finditer(segments[index]))
-            if matches and not (
-                index == 0 and len(segments) > 1 and matches[-1].start() == 0 and len(segments[0]) > 12
-            ):
+            # `12345 Main Street, Springfield` begins with the number of a house.
+            can_be_house = rules.is_number_first and index == 0 and len(segments) > 1
+            if matches and not (can_be_house and matches[-1].start() == 0):
                 return index, matches[-1]
     return -1, None
 
@@ -144,7 +162,7 @@ def _take_region(text: str, rules: CountryFormat, *, can_be_all: bool = True) ->
 
 def _read_street(segments: list[str], address: _Address, rules: CountryFormat) -> _Address:
     for index, segment in enumerate(segments):
-        found = _split_street(segment, rules)
+        found = None if _UNIT.fullmatch(segment) else _split_street(segment, rules)
         if found is None and index + 1 < len(segments) and re.fullmatch(_NUMBER, segments[index + 1]):
             found = (segment, segments[index + 1], "")  # `Via Roma, 5`
             segments = [*segments[: index + 1], *segments[index + 2 :]]
@@ -153,7 +171,7 @@ def _read_street(segments: list[str], address: _Address, rules: CountryFormat) -
         street, number, rest = found
         further = [piece for piece in (rest, *segments[index + 1 :]) if piece]
         unread = (*segments[:index], *further, *address.unread)
-        return replace(address, street=street, house_number=number, unread=unread)
+        return replace(address, street=street, house_number=re.sub(r"^\D+|\.$", "", number) or None, unread=unread)
     if segments and address.postal_code:
         return replace(address, street=segments[-1], unread=(*segments[:-1], *address.unread))
     return replace(address, unread=(*segments, *address.unread))
@@ -181,6 +199,8 @@ def _read_cjk(text: str, rules: CountryFormat) -> _Address:
 
 
 def _store(address: _Address) -> Converted:
+    if address.city and re.search(r":|\d{3}", address.city):  # a phone number, opening hours
+        return fail("not_an_address")
     value = {key: getattr(address, key) for key in _KEYS}
     has_place = bool(address.city and (address.postal_code or address.street or address.region))
     if not has_place and not (address.street and address.house_number) and not (address.region and address.street):

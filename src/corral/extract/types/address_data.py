@@ -13,6 +13,7 @@ _ANY_CODES = (
     r"[A-Z]\d[A-Z]\s?\d[A-Z]\d",  # Canada
     r"\d{4}\s?[A-Z]{2}(?![a-z])",  # Netherlands
     r"\d{5}-\d{3,4}",
+    r"\d{4}-\d{3}",
     r"\d{3}-\d{4}",
     r"\d{2}-\d{3}",
     r"\d{3}\s\d{2}",

@@ -26,6 +26,7 @@ _IN_STOCK = (
     "na zalogi|laos"
 )
 _OUT_OF_STOCK = (
+    "not in stock|no longer available|"
     "out of stock|outofstock|unavailable|not available|currently unavailable|sold out|soldout|discontinued|"
     "ausverkauft|nicht verfügbar|nicht lieferbar|nicht auf lager|vergriffen|derzeit nicht verfügbar|"
     "en rupture de stock|rupture de stock|épuisé|indisponible|non disponible|agotado|sin stock|no disponible|"
@@ -49,7 +50,8 @@ def convert_boolean(raw: Any, _context: TypeContext) -> Converted:
     if not isinstance(raw, str) or len(raw) > _MAX_CHARS:
         return fail("not_a_boolean")
     # schema.org writes https://schema.org/InStock.
-    text = collapse_spaces(normalize_signs(raw)).strip(" .!").rpartition("schema.org/")[2].casefold()
+    text = collapse_spaces(normalize_signs(raw).replace("_", " ")).strip(" .!").rpartition("schema.org/")[2].casefold()
+    text = text.replace("in-stock", "in stock")
     if text in _TRUE or text in _FALSE:
         return Converted(text in _TRUE)
     return _convert_beginning(text)
@@ -63,4 +65,12 @@ def _convert_beginning(text: str) -> Converted:
     head = head.strip()
     if len(head) >= 3 and head != text and (head in _TRUE or head in _FALSE):
         return Converted(head in _TRUE, 0.8)
+    return _find_phrase(text)
+
+
+def _find_phrase(text: str) -> Converted:
+    """`Only 3 left in stock`: a phrase about stock anywhere. `Not in stock` contains `in stock`, so no goes first."""
+    for phrases, value in ((_OUT_OF_STOCK, False), (_IN_STOCK, True)):
+        if any(f" {phrase} " in f" {text} " for phrase in phrases.split("|") if len(phrase) > 7):
+            return Converted(value, 0.7)
     return fail("not_a_boolean")

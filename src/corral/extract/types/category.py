@@ -8,7 +8,7 @@ from corral.extract.types.model import Converted, TypeContext, fail
 
 _MAX_LEVELS = 50
 # Signs that only ever separate levels, and signs that do so where none of the first stands.
-_STRONG = re.compile(r"\s*(?:>|›|»|→|▸|▶|»|⟩|≫|❯|&gt;|::|＞)\s*|\s*\n\s*")
+_STRONG = re.compile(r"\s*(?:[-=]?>|›|»|→|▸|▶|»|⟩|≫|❯|&gt;|::|＞)\s*|\s*\n\s*")
 _WEAK = (re.compile(r"\s+[/|\\·•]\s+"), re.compile(r"\s+[-–]\s+"), re.compile(r"\s*/\s*|\s*\|\s*"))
 _HOME = frozenset(
     {

@@ -11,7 +11,8 @@ from corral.extract.types.model import Converted, TypeContext, fail
 _PARTS = ("given", "family", "prefix", "suffix")
 _SCHEMA_KEYS = {"given": "givenName", "family": "familyName", "prefix": "honorificPrefix", "suffix": "honorificSuffix"}
 _BY = re.compile(
-    r"(?:by|von|par|por|di|door|av|af|от|автор|autor|author|auteur|autore|written by|posted by)\s*:?\s+(?=[^\W\d_])",
+    r"(?:(?P<sure>by|(?:written|posted) by|автор|autor|author|auteur|autore)|von|par|por|di|door|av|af|от)"
+    r"\s*:?\s+(?=[^\W\d_])",
     re.IGNORECASE,
 )
 _TITLES = {
@@ -20,6 +21,8 @@ _TITLES = {
     "it": {"sig.", "sig.ra", "dott.", "dott.ssa", "ing.", "avv."},
 }
 _TITLES["pt"] = {"sr.", "sra.", "d.", "dona", "dom"}
+_AND = re.compile(r",?\s+(?:and|und|et|y|e|en|och|og|i|и|&)\s+|\s*[、;]\s*", re.IGNORECASE)
+_FAMILY_FIRST = ("hu", "vi")
 _HANGING = re.compile(r"[\d@/\\<>{}\[\]|_=]")
 
 
@@ -28,17 +31,39 @@ def convert_name(raw: Any, context: TypeContext) -> Converted:
         return _convert_document(raw, context)
     if not isinstance(raw, str) or len(raw) > MAX_SHORT_CHARS:
         return fail("not_a_name" if not isinstance(raw, str) else "too_long")
-    text = _BY.sub("", collapse_spaces(raw), count=1) if _BY.match(collapse_spaces(raw)) else collapse_spaces(raw)
+    text = _strip_by(collapse_spaces(raw))
     if not text or _HANGING.search(text) or not any(char.isalpha() for char in text):
         return fail("not_a_name")
-    return _parse(text, split_tag(context.language)[0])
+    first, *others = _split_people(text)
+    converted = _parse(first, split_tag(context.language)[0])
+    if others and converted.value is not None:
+        return Converted(converted.value, 0.5, (*converted.problems, "several_names"))
+    return converted
+
+
+def _strip_by(text: str) -> str:
+    """Without `by` in front. `von` may belong to a family name: `von Goethe, Johann`, `von Trapp`."""
+    match = _BY.match(text)
+    if match is None:
+        return text
+    rest = text[match.end() :]
+    return rest if match["sure"] or ("," not in text and " " in rest) else text
+
+
+def _split_people(text: str) -> list[str]:
+    """`Jane Doe and John Smith`, and `Jane Doe, John Smith` where both have a given name."""
+    people = _AND.split(text)
+    is_list = all(" " in piece.strip() for piece in text.split(",")) and not text[0].islower()
+    if len(people) == 1 and is_list:
+        people = text.split(",")
+    return [piece.strip() for piece in people if piece.strip()]
 
 
 def _parse(text: str, language: str) -> Converted:
     from nameparser import parse  # noqa: PLC0415
 
     prefix, text = _split_title(text, language)
-    parsed = _parser(language).parse(text) if language in ("ru", "uk", "be", "zh") else parse(text)
+    parsed = _parser(language).parse(text) if language in ("ru", "uk", "be", "zh", *_FAMILY_FIRST) else parse(text)
     given = " ".join(part for part in (parsed.given, parsed.middle) if part)
     title = " ".join(part for part in (prefix, parsed.title) if part)
     family = parsed.family
@@ -56,9 +81,11 @@ def _split_title(text: str, language: str) -> tuple[str, str]:
 
 
 def _parser(language: str) -> Any:
-    from nameparser import parser_for  # noqa: PLC0415
+    from nameparser import FAMILY_FIRST, Parser, Policy, parser_for  # noqa: PLC0415
     from nameparser.locales import RU, ZH  # noqa: PLC0415
 
+    if language in _FAMILY_FIRST:
+        return Parser(policy=Policy(name_order=FAMILY_FIRST))
     return parser_for(ZH if language == "zh" else RU)
 
 

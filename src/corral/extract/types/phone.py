@@ -8,6 +8,7 @@ from corral.extract.types.characters import MAX_SHORT_CHARS, normalize_signs
 from corral.extract.types.locales import find_territory
 from corral.extract.types.model import Converted, TypeContext, fail
 
+_DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[./]\d{1,2}[./]\d{4}")
 _LETTERS = re.compile(r"[^\W\d_]")
 
 
@@ -19,6 +20,8 @@ def convert_phone(raw: Any, context: TypeContext) -> Converted:
     text = normalize_signs(raw).replace("\u202f", " ").strip()
     if text.lower().startswith(("tel:", "callto:", "sms:")):
         text = unquote(text.partition(":")[2]).partition(";")[0]
+    if _DATE.fullmatch(text):
+        return fail("not_a_phone")
     territory, confidence = find_territory(context)
     return _read(text, territory, confidence)
 
@@ -36,7 +39,8 @@ def _read(text: str, territory: str, confidence: float) -> Converted:
         except phonenumbers.NumberParseException as error:
             is_local = error.error_type == phonenumbers.NumberParseException.INVALID_COUNTRY_CODE and not region
             return fail("no_country" if is_local and sum(char.isdigit() for char in text) >= 5 else "not_a_phone")
-        if not phonenumbers.is_possible_number(number) or len(_LETTERS.findall(text)) > 12:
+        is_spelled = bool(_LETTERS.search(text)) and not phonenumbers.is_valid_number(number)
+        if is_spelled or not phonenumbers.is_possible_number(number) or len(_LETTERS.findall(text)) > 12:
             return fail("not_a_phone")
         found, confidence = [number], min(confidence or 1.0, 0.5)
     elif _is_international(text):

@@ -19,6 +19,8 @@ _HOST_ENDINGS = "com org net info biz edu gov shop store app dev online site xyz
 _CSS_URL = re.compile(r"url\(\s*[\"']?([^\"')]{1,8192})[\"']?\s*\)")
 _CANDIDATE = re.compile(r"\s*(?:,\s*)*([^\s,]\S*[^\s,]|[^\s,])(?:\s+([\d.]{1,10})([wxh]))?\s*(?:,|$)")
 _EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@(?:[^\W_](?:[\w-]{0,62})?\.){1,8}[^\W\d_]{2,24}")
+_SPELLED = re.compile(r"([\w.-]{1,64}) at ([\w.-]{1,64}) dot (\w{2,24})", re.IGNORECASE)
+_PICTURE = re.compile(r"\.(?:png|jpe?g|gif|webp|svg|avif)$", re.IGNORECASE)  # `img@2x.png`
 _PROTECTED = re.compile(r"\[email.{0,3}protected\]|/cdn-cgi/l/email-protection")
 _AT = re.compile(r"\s*[\[({<]\s*(?:at|ät|arroba|@)\s*[\])}>]\s*", re.IGNORECASE)
 _DOT = re.compile(r"\s*[\[({<]\s*(?:dot|punkt|punto|ponto|point|\.)\s*[\])}>]\s*", re.IGNORECASE)
@@ -45,7 +47,7 @@ def _resolve(text: str, context: TypeContext) -> Converted:
     if host is not None and (text.lower().startswith("www.") or _is_host(host)):
         absolute = f"https://{text}"
         return Converted(absolute, 0.8) if _is_address(absolute) else fail("not_a_url")
-    if not context.base_url or not re.search(r"[/.?#]", text):
+    if not context.base_url or not re.search(r"[/.?#]", text) or (text.startswith("//") and not text.strip("/")):
         return fail("not_a_url")
     try:
         absolute = urljoin(context.base_url, text)
@@ -103,7 +105,9 @@ def convert_email(raw: Any, _context: TypeContext) -> Converted:
     confidence = 1.0
     if "@" not in text or _AT.search(text):
         text, confidence = _DOT.sub(".", _AT.sub("@", text))[:MAX_SHORT_CHARS], 0.7
-    found = list(dict.fromkeys(match[0].strip(".") for match in _EMAIL.finditer(text)))
+    if "@" not in text and (spelled := _SPELLED.search(text)):
+        text, confidence = f"{spelled[1]}@{spelled[2]}.{spelled[3]}", 0.6
+    found = list(dict.fromkeys(match[0].strip(".") for match in _EMAIL.finditer(text) if not _PICTURE.search(match[0])))
     if not found:
         return fail("not_an_email")
     local, _, domain = found[0].rpartition("@")

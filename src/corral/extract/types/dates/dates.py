@@ -12,6 +12,7 @@ from corral.extract.types.dates.times import ClockReading, find_clock, format_cl
 from corral.extract.types.model import Converted, TypeContext, fail
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_JSON_DATE = re.compile(r"/date\((-?\d{10,13})(?:[+-]\d{4})?\)/")
 _EPOCH_TEXT = re.compile(r"-?\d{10}(?:\.\d{1,6})?|\d{13}|\d{16}")
 _ISO = re.compile(
     r"\d{4}-?(?:\d{2}-?\d{2}|w\d{2}(?:-?[1-7])?)"
@@ -64,9 +65,15 @@ def convert_time(raw: Any, context: TypeContext) -> Converted:
         return Converted(format_clock(reading.clock)) if reading.clock else fail("not_a_time")
     clock = find_clock(text)
     if clock is None:
-        return fail("not_a_time")
+        return _convert_points(text)
     problems = _find_clock_range(text, clock)
     return Converted(format_clock(clock.time), 0.5 if problems else 1.0, problems)
+
+
+def _convert_points(text: str) -> Converted:
+    """`14.30` is a time only where a time is asked for."""
+    match = re.fullmatch(r"([01]?\d|2[0-3])\.([0-5]\d)", text)
+    return Converted(f"{int(match[1]):02}:{match[2]}:00", 0.8) if match else fail("not_a_time")
 
 
 def read_date(raw: Any, context: TypeContext) -> DateReading:
@@ -89,6 +96,8 @@ def _prepare(raw: Any) -> str | None:
 
 def _read_machine(text: str) -> DateReading | None:
     """Forms that have one reading everywhere: ISO 8601, seconds since 1970."""
+    if match := _JSON_DATE.fullmatch(text):
+        text = match[1]
     if _EPOCH_TEXT.fullmatch(text):
         return _read_epoch(float(text), digits=len(text.lstrip("-").partition(".")[0]))
     if _ISO.fullmatch(text):

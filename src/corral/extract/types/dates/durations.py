@@ -17,7 +17,7 @@ _ISO = re.compile(
 _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):([0-5]\d)(?:[.,](\d{1,6}))?")
 # `1h30m`: a number begins where letters end.
 _JOINED = re.compile(r"(?<=[^\W\d_])(?=\d)")
-_UNIT = re.compile(r"\s?([^\W\d_]+)\.?|\s?(['\"′″])")
+_UNIT = re.compile(r"\s?([^\W\d_][^\s\d.,;:()/+|-]*)\.?|\s?(['\"′″])")
 _MINUTE, _HOUR, _DAY, _WEEK = 60, 3_600, 86_400, 604_800
 # A month has 30 days and a year 365: the result says that it is approximate.
 _MONTH, _YEAR = 30 * _DAY, 365 * _DAY
@@ -27,21 +27,25 @@ _WORDS = {
         "s sec secs second seconds sek sekunde sekunden seconde secondes segundo segundos secondo secondi "
         "sekund sekunder sekunda sekundy секунда секунды секунд сек с saniye sn 秒 초 秒間 ثانية ثوان "
         'sekuntia ″ " seg'
+        " วินาที सेकंड"
     ),
     _MINUTE: (
         "m min mins minute minutes minuten minuto minutos minuti minut minuter minutter minuta minuty "
         "minuutti minuuttia минута минуты минут мин хв хвилин dakika dk dak 分 分間 分钟 分鐘 분 دقيقة دقائق "
         "λεπτά phút perc ′ ' menit"
+        " นาที मिनट λεπτά"
     ),
     _HOUR: (
         "h hr hrs hour hours std stunde stunden heure heures hora horas ora ore uur uren timme timmar tim "
         "time timer godzina godziny godzin godz hodina hodiny hodin tunti tuntia t час часа часов ч год "
         "година годин години saat sa 時間 小时 小時 시간 ساعة ساعات ώρα ώρες giờ óra jam hod"
+        " ชั่วโมง ชม घंटे घंटा"
     ),
     _DAY: (
         "d day days tag tage tagen jour jours día días dia dias giorno giorni dag dagen dagar dage dager "
         "dzień dni den dny dnů päivä päivää день дня дней дн дні gün 日 日間 天 일 يوم أيام ημέρες μέρες ngày "
         "nap hari"
+        " วัน दिन"
     ),
     _WEEK: (
         "w wk wks week weeks woche wochen semaine semaines semana semanas settimana settimane weken vecka "
@@ -101,6 +105,8 @@ def _read_units(text: str, context: TypeContext) -> Converted:
         seconds = _unit_after(text, reading.token.end, context)
         if seconds is None and _HOUR in units and _MINUTE not in units and not text[reading.token.end :].strip():
             seconds = _MINUTE  # `1h30`
+        if seconds in units:
+            problems.append("several_durations")  # `10 min, then 20 min`
         if seconds is None or seconds in units:
             continue
         total += reading.number * seconds

@@ -125,21 +125,21 @@ def _read_numeric(text: str, context: TypeContext) -> DateParts | None:
             if len(third) <= 2
             else None
         )
+    order, is_sure = _choose_order(sign, context, has_long_year=len(third) == 4)
+    if order == "ymd" and len(first) == 2 and len(third) <= 2:
+        return _check(DateParts(_expand_year(int(first), 2), int(second), int(third), "" if is_sure else "year_first"))
     if len(third) in (1, 3):
         return None
-    order, is_sure = _choose_order(sign, context, has_long_year=len(third) == 4)
-    if order == "ymd" and len(third) == 2:
-        return _check(DateParts(_expand_year(int(first), 2), int(second), int(third), "" if is_sure else "year_first"))
     return _order_parts(int(first), int(second), _expand_year(int(third), len(third)), order, is_sure=is_sure)
 
 
 def _choose_order(sign: str, context: TypeContext, *, has_long_year: bool) -> tuple[str, bool]:
     """The order of a numeric date, and whether the page says so."""
-    if sign == ".":
-        return "dmy", True
     language, territory = split_tag(context.language)
     found, confidence = find_territory(context)
     order = date_order(language, territory or found) if language or found else ""
+    if sign == "." and (order != "ymd" or has_long_year):
+        return "dmy", True
     if order == "ymd" and has_long_year:
         return "dmy", False
     return order or "dmy", bool(order) and (confidence >= 0.9 or language not in ("en", "es", ""))
@@ -193,12 +193,19 @@ def _read_around(before: list[str], after: list[str], month: int) -> DateParts |
     if len(right) == 4 and not (left and len(left) > 2):
         return DateParts(int(right), month, int(left) if left else None)
     if left:
-        year = _expand_year(int(right), 2) if len(right) == 2 else None
+        year = _expand_year(int(right), 2) if len(right) == 2 else _find_year(before[:-1], after)
         return DateParts(year, month, int(left)) if len(left) <= 2 else None
     if 0 < len(right) <= 2:
-        return DateParts(
-            _expand_year(int(further), len(further)) if len(further) in (2, 4) else None, month, int(right)
-        )
+        year = _expand_year(int(further), len(further)) if len(further) in (2, 4) else _find_year(before, after[1:])
+        return DateParts(year, month, int(right))
+    return None
+
+
+def _find_year(before: list[str], after: list[str]) -> int | None:
+    """A year beyond other words: `5 يوليو/تموز 2026`, `2026. gada 5. jūlijs`."""
+    for word in (*after[:3], *before[-2:]):
+        if len(word) == 4 and word.isdigit():
+            return int(word)
     return None
 
 
@@ -235,6 +242,11 @@ def find_month(word: str, language: str) -> int | None:
         months = _months_of(known) if known in MONTH_NAMES else {}
         if plain in months:
             return months[plain]
+    months = _months_of(language) if language in MONTH_NAMES else {}
+    # Inflected names, such as `julija` of `julij`: the first letters decide.
+    stems = {number for name, number in months.items() if len(plain) > 4 and len(name) >= 4 and name[:4] == plain[:4]}
+    if len(stems) == 1:
+        return stems.pop()
     agreed = {found for known in MONTH_NAMES if (found := _months_of(known).get(plain)) is not None}
     return agreed.pop() if len(agreed) == 1 else None
 

@@ -11,7 +11,7 @@ _SYMBOL_TABLE = """
 ₭=LAK ৳=BDT ₡=CRC ₲=PYG ₵=GHS ﷼=IRR ₿=BTC 円=JPY 원=KRW ₠=EUR US$=USD U$S=USD R$=BRL A$=AUD AU$=AUD C$=CAD
 CA$=CAD NZ$=NZD HK$=HKD S$=SGD SG$=SGD NT$=TWD MX$=MXN AR$=ARS CL$=CLP J$=JMD RM=MYR Rp=IDR zł=PLN zl=PLN
 Kč=CZK Kc=CZK Ft=HUF лв=BGN TL=TRY Fr=CHF SFr=CHF SFR=CHF kn=HRK KSh=KES Ksh=KES TSh=TZS USh=UGX S/=PEN
-B/.=PAB руб=RUB ₴.=UAH грн=UAH ден=MKD дин=RSD din=RSD тг=KZT сум=UZS đ=VND บาท=THB ש״ח=ILS ש"ח=ILS
+B/.=PAB руб=RUB р=RUB Dhs=AED ₴.=UAH грн=UAH ден=MKD дин=RSD din=RSD тг=KZT сум=UZS đ=VND บาท=THB ש״ח=ILS ש"ח=ILS
 Tk=BDT د.إ=AED ر.س=SAR ج.م=EGP د.ك=KWD ر.ق=QAR د.ب=BHD د.م=MAD ر.ع=OMR درهم=AED جنيه=EGP Ls=LVL Lt=LTL
 DM=DEM 人民币=CNY 人民幣=CNY 港元=HKD 港幣=HKD 美元=USD ドル=USD ユーロ=EUR 欧元=EUR 달러=USD
 """
@@ -49,6 +49,7 @@ _SHARED: dict[str, tuple[str | None, frozenset[str]]] = {
     "Rs": ("INR", frozenset({"INR", "PKR", "LKR", "NPR", "MUR"})),
     "₨": ("PKR", frozenset({"PKR", "LKR", "NPR", "MUR", "INR"})),
     "kr": (None, frozenset({"SEK", "NOK", "DKK", "ISK"})),
+    "DH": ("MAD", frozenset({"MAD", "AED"})),
     "lei": ("RON", frozenset({"RON", "MDL"})),
     "R": ("ZAR", frozenset({"ZAR"})),
     "Bs": ("BOB", frozenset({"BOB", "VES"})),
@@ -120,6 +121,10 @@ def _resolve_shared(mark: str, context: TypeContext) -> tuple[str | None, float,
     if default is None:
         return None, 0.5, mark
     return default, 0.9 if territory else 0.8, ""
+
+
+def local_currency(context: TypeContext) -> str | None:
+    return _currency_of(find_territory(context)[0])
 
 
 def is_currency(code: str) -> bool:

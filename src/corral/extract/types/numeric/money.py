@@ -8,7 +8,7 @@ from typing import Any
 
 from corral.extract.types.characters import MAX_SHORT_CHARS, normalize_signs, to_text
 from corral.extract.types.model import Converted, TypeContext, fail
-from corral.extract.types.numeric.currencies import currency_digits, find_currency, is_currency
+from corral.extract.types.numeric.currencies import currency_digits, find_currency, is_currency, local_currency
 from corral.extract.types.numeric.numbers import NumberReading, read_numbers, store_exact, to_decimal
 from corral.extract.types.numeric.tokens import prepare_number_text
 
@@ -46,6 +46,17 @@ _FREE = frozenset(
 )
 # `12€99`: the sign stands where the decimal sign would.
 _SIGN_INSIDE = re.compile(r"(?<![\d.,])(\d{1,6}) ?([€$£]) ?(\d{2})(?![\d.,])")
+# A hundredth of a currency: `99¢`, `50p`, `80 Cent`.
+_CENTS = re.compile(
+    r"\s?(?P<mark>¢|p(?:ence)?(?!\w)|cents?(?!\w)|ct\.?(?!\w)|centimes?(?!\w)|коп\.?(?!\w))", re.IGNORECASE
+)
+_CENTS_OF = {"¢": "$", "p": "£", "pence": "£", "коп": "руб", "коп.": "руб"}
+# Words before a price that is no longer asked.
+_OLD_PRICE = re.compile(
+    r"(?<!\w)(?:statt|uvp|vorher|bisher|was|rrp|msrp|list|before|old|originally|avant|antes|prima|était|era|было|przed|před|"
+    r"instead of|au lieu de|tidigare|før|voorheen|van|定価|通常価格|原价|原價)\W*$",
+    re.IGNORECASE,
+)
 # How far from a number its currency may stand.
 _REACH = 12
 
@@ -72,18 +83,23 @@ def convert_money(raw: Any, context: TypeContext) -> Converted:
 
 
 def _choose(text: str, priced: list[tuple[NumberReading, str | None, float, str]], context: TypeContext) -> Converted:
-    """The first number with a currency beside it, else the first number."""
+    """The first number with a currency beside it that is no old price, else the first number."""
     with_currency = [each for each in priced if each[1] or each[3]]
-    reading, currency, confidence, mark = (with_currency or priced)[0]
+    current = [
+        each for each in with_currency or priced if not _OLD_PRICE.search(text[: each[0].token.start].rstrip("$€£¥ "))
+    ]
+    reading, currency, confidence, mark = (current or with_currency or priced)[0]
     problems = reading.problems
     if currency is None and mark:
         problems = (*problems, f"ambiguous_currency:{mark}")
     elif currency is None:
         currency, confidence = _default_currency(context)
-    others = {each[0].number for each in (with_currency or priced)[1:]} - {reading.number}
+    others = {each[0].number for each in with_currency or priced} - {reading.number}
     if others:
         problems, confidence = (*problems, "several_amounts"), min(confidence, 0.5)
     number = _apply_precision(reading, currency)
+    if _CENTS.match(text, reading.token.end):
+        number = number.scaleb(-2)
     if _is_negative(text, reading):
         number = -abs(number)
     return _store(number, currency, min(confidence, reading.confidence), problems)
@@ -104,6 +120,8 @@ def _is_negative(text: str, reading: NumberReading) -> bool:
 
 def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> tuple[str | None, float, str]:
     start, end = reading.token.start, reading.token.end
+    if cents := _CENTS.match(text, end):
+        return _cents_currency(cents["mark"].lower(), context)
     after = re.match(r"[^\d]*", text[end : end + _REACH])
     before = re.search(r"[^\d]*$", text[max(0, start - _REACH) : start])
     sides = (after[0] if after else "", before[0] if before else "")
@@ -114,6 +132,14 @@ def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> t
         if currency or mark:
             return currency, confidence, mark
     return None, 1.0, ""
+
+
+def _cents_currency(mark: str, context: TypeContext) -> tuple[str | None, float, str]:
+    sign = _CENTS_OF.get(mark)
+    if sign:
+        return find_currency(sign, context)
+    currency, confidence = _default_currency(context)
+    return currency or local_currency(context), min(confidence, 0.8), ""
 
 
 def _default_currency(context: TypeContext) -> tuple[str | None, float]:

@@ -21,7 +21,7 @@ _EMPTY = "☆✩⭑"
 _STARS = re.compile(rf"[{_FULL}]+[{_HALF}]?\s*[{_EMPTY}]*|[{_HALF}]\s*[{_EMPTY}]+|[{_EMPTY}]{{2,}}")
 _STAR_CLASS = re.compile(r"(?:^|[\s_-])(one|two|three|four|five)(?:$|[\s_-])")
 _WORDS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-_CJK_OUT_OF = re.compile(r"(\d+)\s?(?:段階中|点中|つ星のうち|점 만점에|分制中)\s?(?:の)?\s?(\d+(?:\.\d+)?)")
+_CJK_OUT_OF = re.compile(r"(\d+)\s?(?:段階中|点満点中|点中|つ星のうち|점 만점에|分制中)\s?(?:の)?\s?(\d+(?:\.\d+)?)")
 
 
 def convert_rating(raw: Any, context: TypeContext) -> Converted:
@@ -92,6 +92,8 @@ def _build(value: Decimal, best: Decimal | None, count: Any, confidence: float =
         return fail("not_a_rating")
     problems: tuple[str, ...] = ()
     rating: dict[str, Any] = {"value": store_exact(value), "best": None if best is None else store_exact(best)}
+    if best is None and value > 100:  # a count, or a price
+        return fail("not_a_rating")
     if best is None:
         problems, confidence = ("no_best",), min(confidence, 0.7)
     if isinstance(count, int) and count >= 0:
