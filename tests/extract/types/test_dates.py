@@ -218,7 +218,8 @@ def test_what_a_date_leaves_open_is_named() -> None:
         ("1404/10/13", "fa", "other_calendar"),
     ]
     assert find_unnoticed("date", rows) == []
-    assert find_unnoticed("datetime", [("2026-01-03", None, "no_time")]) == []
+    rows = [("2026-01-03", None, "no_time"), ("3 Jan 2026 14:00 Europe/Berlin", "en", "unread_zone:europe/berlin")]
+    assert find_unnoticed("datetime", rows) == []
     times = [
         ("3 pm to 5 pm", "en", "range:15:00:00..17:00:00"),
         ("9 bis 17 Uhr", "de", "range:09:00:00..17:00:00"),

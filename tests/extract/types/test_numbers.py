@@ -49,6 +49,9 @@ NUMBERS: list[Row] = [
     ("1.2億", "ja", 120000000),
     ("2 lakh", "en-IN", 200000),
     ("5 m", "en", 5),
+    ("Ø 12 mm", "de", 12),
+    ("20 mil", "en", 20),
+    ("20 mil", "es", 20000),
     ("20 m²", None, 20),
     (7, None, 7),
     (7.5, None, 7.5),
@@ -89,6 +92,8 @@ PERCENTAGES: list[Row] = [
     ("５０％", "ja", 50),
     ("2 for 1: 20 % off", None, 20),
     (12.5, None, 12.5),
+    ("50 percent", "en", 50),
+    ("0,5 ‰", None, None),
     ("half", None, None),
 ]
 RATINGS: list[Row] = [

@@ -18,6 +18,7 @@ _ISO = re.compile(
     r"\d{4}-?(?:\d{2}-?\d{2}|w\d{2}(?:-?[1-7])?)"
     r"(?:[t ]\d{2}(?::?\d{2}(?::?\d{2}(?:[.,]\d{1,9})?)?)?(?:z|[+-]\d{2}(?::?\d{2})?)?)?"
 )
+_ZONE_NAME = re.compile(r"\s*\(?([a-z]{4,10}/[a-z_]{3,20})")  # `Europe/Berlin`
 _ORDINAL = re.compile(r"(\d{4})-(\d{3})")
 _WEEK = re.compile(r"(?:kw|week|woche|semaine|w)\s?(\d{1,2})[/, ]+\s?(\d{4})")
 _RANGE = re.compile(r"\s*(?:–|—|〜|～|~|\s-\s|\s(?:to|bis|tot|au|al|till|do|hasta|по|until)\s|から|至)\s*")
@@ -143,6 +144,8 @@ def _read_written(text: str, context: TypeContext) -> DateReading | None:
     reading = _read_range(rest, context) or _read_single(rest, context)
     if reading is None:
         return _read_relative(text, context)
+    if clock and (zone := _ZONE_NAME.match(text, clock.end)):
+        problems = (*problems, f"unread_zone:{zone[1]}")
     confidence = min(reading.confidence, 0.5) if problems else reading.confidence
     return replace(
         reading, clock=clock.time if clock else None, confidence=confidence, problems=(*reading.problems, *problems)

@@ -85,13 +85,22 @@ _MARK = re.compile(
 )
 
 
-def find_currency(text: str, context: TypeContext) -> tuple[str | None, float, str]:
-    """The currency of a short text beside a number: its code, how sure that is, and the ambiguous mark."""
+def find_currency(text: str, context: TypeContext, *, is_after: bool = True) -> tuple[str | None, float, str]:
+    """The currency of a short text beside a number: its code, how sure that is, and the ambiguous mark.
+
+    No other word may stand between it and the number: the 2 of `2 for £5` has no currency.
+    """
     for match in _MARK.finditer(text):
-        found = _read_mark(match[0], context)
+        between = text[: match.start()] if is_after else text[match.end() :]
+        found = None if _has_word(between, context) else _read_mark(match[0], context)
         if found is not None:
             return found
     return None, 1.0, ""
+
+
+def _has_word(text: str, context: TypeContext) -> bool:
+    """Whether a text has a word that is no currency: of `USD $` the first mark counts."""
+    return any(_read_mark(match[0], context) is None for match in _MARK.finditer(text))
 
 
 def _read_mark(mark: str, context: TypeContext) -> tuple[str | None, float, str] | None:

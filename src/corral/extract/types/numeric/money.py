@@ -57,6 +57,8 @@ _OLD_PRICE = re.compile(
     r"instead of|au lieu de|tidigare|før|voorheen|van|定価|通常価格|原价|原價)\W*$",
     re.IGNORECASE,
 )
+_SPACED_DOLLAR = re.compile(r"(?<!\w)(US|AU|CA|NZ|HK|SG|NT|MX) \$")
+_SWEDISH = re.compile(r"(?<=\d):-")  # `1299:-`
 # How far from a number its currency may stand.
 _REACH = 12
 
@@ -72,6 +74,7 @@ def convert_money(raw: Any, context: TypeContext) -> Converted:
     if text is None or len(text) > MAX_SHORT_CHARS:
         return fail("not_money" if text is None else "too_long")
     text = _SIGN_INSIDE.sub(r"\1.\3 \2", prepare_number_text(normalize_signs(text)))
+    text = _SWEDISH.sub(" kr", _SPACED_DOLLAR.sub(r"\1$", text))
     if text.strip().rstrip("!.").lower() in _FREE:
         return _store(Decimal(0), *_default_currency(context))
     priced = [
@@ -120,6 +123,8 @@ def _is_negative(text: str, reading: NumberReading) -> bool:
 
 def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> tuple[str | None, float, str]:
     start, end = reading.token.start, reading.token.end
+    if text[end:].lstrip(" \u202f").startswith("%"):
+        return None, 1.0, ""
     if cents := _CENTS.match(text, end):
         return _cents_currency(cents["mark"].lower(), context)
     after = re.match(r"[^\d]*", text[end : end + _REACH])
@@ -128,7 +133,7 @@ def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> t
     # The side where the mark touches the number goes first: `$5 €6` has a mark on both sides.
     ordered = sides if not sides[1].rstrip() or sides[1][-1:].isspace() else sides[::-1]
     for side in ordered:
-        currency, confidence, mark = find_currency(side, context)
+        currency, confidence, mark = find_currency(side, context, is_after=side is sides[0])
         if currency or mark:
             return currency, confidence, mark
     return None, 1.0, ""

@@ -1,13 +1,14 @@
 """The types `number`, `integer`, `decimal` and `percentage`."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
 from corral.extract.types.characters import MAX_SHORT_CHARS, normalize_signs, to_text
-from corral.extract.types.locales import number_symbols
+from corral.extract.types.locales import number_symbols, split_tag
 from corral.extract.types.model import Converted, TypeContext, fail
 from corral.extract.types.numeric.tokens import (
     NumberStyle,
@@ -21,6 +22,10 @@ from corral.extract.types.numeric.tokens import (
 _MAX_DIGITS = 50
 _MAX_INTEGER = 2**63 - 1  # databases and JSON writers take no longer ones
 _DOUBTFUL = 0.6
+_PERCENT_WORD = re.compile(
+    r"(?<=\d)[ \u202f]?(?:percent|per cent|prozent|pour cent|pourcents?|por ciento|procent|процент\w*)",
+    re.IGNORECASE,
+)
 _CHOSEN = 0.5  # one of several numbers
 
 
@@ -40,7 +45,7 @@ def read_numbers(text: str, context: TypeContext, *, is_price: bool = False) -> 
     style: NumberStyle | None = None
     readings: list[NumberReading] = []
     previous: NumberToken | None = None
-    for token in find_numbers(text):
+    for token in find_numbers(text, split_tag(context.language)[0]):
         if style is None or style.decimal == "":
             style = _style_for(token, context, is_price=is_price)
         number, doubt = read_token(token, style)
@@ -115,9 +120,12 @@ def convert_decimal(raw: Any, context: TypeContext) -> Converted:
 
 def convert_percentage(raw: Any, context: TypeContext) -> Converted:
     """The number before a percent sign: 12.5 for `12,5 %`. A number without a sign is taken as written."""
-    text = to_text(raw)
-    if isinstance(raw, str) and text is not None and "%" in normalize_signs(text[:MAX_SHORT_CHARS]):
-        return _convert_percent_sign(normalize_signs(text[:MAX_SHORT_CHARS]), context)
+    if isinstance(raw, str):
+        text = _PERCENT_WORD.sub("%", normalize_signs(raw[:MAX_SHORT_CHARS]))
+        if "‰" in text:
+            return fail("not_a_percentage")
+        if "%" in text:
+            return _convert_percent_sign(text, context)
     converted = convert_decimal(raw, context)
     if converted.value is None or not isinstance(raw, str):
         return converted if converted.value is not None else fail("not_a_percentage")

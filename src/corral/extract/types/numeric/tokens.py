@@ -17,8 +17,8 @@ _FRACTIONS = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75"})
 _RAISED = re.compile(r"(?<=\d)[⁰¹²³⁴⁵⁶⁷⁸⁹]{2}(?!\w)")
 _LOWERED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
 _SCALES: dict[str, int] = {
-    **dict.fromkeys(("k", "thousand", "tsd", "tsd.", "tys", "tys.", "тыс", "тыс.", "тис", "тис.", "mil", "mille"), 3),
-    **dict.fromkeys(("m", "mm", "million", "millions", "millionen", "mio", "mio.", "mill", "mill.", "mln", "mln."), 6),
+    **dict.fromkeys(("k", "thousand", "tsd", "tsd.", "tys", "tys.", "тыс", "тыс.", "тис", "тис.", "mille"), 3),
+    **dict.fromkeys(("m", "million", "millions", "millionen", "mio", "mio.", "mill", "mill.", "mln", "mln."), 6),
     **dict.fromkeys(("млн", "млн.", "millones", "millón", "milhões", "milhão", "milioni", "miljoner", "miljoen"), 6),
     **dict.fromkeys(("b", "bn", "billion", "billions", "mrd", "mrd.", "milliarden", "milliarde", "mld", "mld."), 9),
     **dict.fromkeys(("milliard", "milliards", "miliardi", "млрд", "млрд.", "mia", "mia."), 9),
@@ -27,8 +27,17 @@ _SCALES: dict[str, int] = {
     **dict.fromkeys(("lakh", "lakhs", "lac"), 5),
     **dict.fromkeys(("crore", "crores", "cr"), 7),
 }
+# Words that mean something else in other languages: `20 mil` is a thickness in English.
+_LANGUAGE_SCALES = {
+    "es": {"mil": 3},
+    "pt": {"mil": 3},
+    "id": {"ribu": 3, "rb": 3, "juta": 6, "jt": 6, "miliar": 9},
+    "ms": {"ribu": 3, "juta": 6},
+    "tr": {"bin": 3, "milyon": 6, "milyar": 9},
+    "vi": {"nghìn": 3, "ngàn": 3, "triệu": 6, "tỷ": 9},
+}
 # One letter is a scale only directly after the digits and at the end of a word: `1.5M`, not `5 m`.
-_SCALE = re.compile(r"(?P<near>[万萬만億亿억]|(?:[kKMB]|mm|bn)(?![^\W\d_]))|[ \u202f]?(?P<word>[^\W\d_]{2,10}\.?)")
+_SCALE = re.compile(r"(?P<near>[万萬만億亿억]|(?:[kKMB]|bn)(?![^\W\d_]))|[ \u202f]?(?P<word>[^\W\d_]{2,10}\.?)")
 _RANGE_SIGN = re.compile(
     r"\s*(?:-|–|—|―|~|〜|～|\.\.\.?|…|至|から|~|to|bis|à|до|till|til|tot|hasta|até)\s*", re.IGNORECASE
 )
@@ -67,14 +76,14 @@ def prepare_number_text(text: str) -> str:
     return _RAISED.sub(lambda match: "." + match[0].translate(_LOWERED), text.translate(_FRACTIONS))
 
 
-def find_numbers(text: str) -> Iterator[NumberToken]:
+def find_numbers(text: str, language: str = "") -> Iterator[NumberToken]:
     """Numbers that stand alone: digits inside a word, such as `A4` or `mp3`, are not numbers of the text."""
     position = 0
     while match := _TOKEN.search(text, position):
         position = match.end()
         if _is_inside_word(text, match.start("body")):
             continue
-        scale, end = _read_scale(text, match.end())
+        scale, end = _read_scale(text, match.end(), language)
         yield NumberToken(match.start(), end, match["sign"], match["body"], match["exponent"], scale)
         position = max(position, end)
 
@@ -94,12 +103,13 @@ def _follows_unit(text: str, start: int) -> bool:
     )
 
 
-def _read_scale(text: str, end: int) -> tuple[int, int]:
+def _read_scale(text: str, end: int, language: str) -> tuple[int, int]:
     match = _SCALE.match(text, end)
     if match is None:
         return 0, end
     word = match["near"] or match["word"]
-    power = _SCALES.get(word.lower()) or _LONG_SCALE.get(word.lower())
+    word = word.lower()
+    power = _LANGUAGE_SCALES.get(language, {}).get(word) or _SCALES.get(word) or _LONG_SCALE.get(word)
     return (power, match.end()) if power else (0, end)
 
 
