@@ -1,4 +1,4 @@
-"""Exit codes, and how an error of ours reads on the terminal: what, then how to mend it; never a traceback."""
+"""Exit codes, and the format of errors on the terminal: the problem, then the remedy; never a traceback."""
 
 import sys
 
@@ -12,7 +12,7 @@ PARTIAL = 3
 BAD_CONFIGURATION = 78
 INTERRUPTED = 130
 
-# Refusals that have nothing to do with how the command was typed.
+# Errors that no change of the command line would avoid.
 _NOT_THE_CALLERS_FAULT = frozenset({"unresolvable", "target_broken", "policy"})
 _BY_STATE = {RunState.COMPLETED: DONE, RunState.PARTIAL: PARTIAL}
 
@@ -26,12 +26,12 @@ def code_of(error: CorralError) -> int:
 
 
 def code_of_state(state: RunState) -> int:
-    """What a command that executed a run ends with."""
+    """Return the exit code of a command that executed a run."""
     return _BY_STATE.get(state, FAILED)
 
 
 def report(error: CorralError) -> int:
-    """Say what went wrong on standard error; the exit code to end with."""
+    """Print the error to standard error and return the exit code."""
     if isinstance(error, BadConfiguration):
         for problem in error.problems:
             what, _, fix = problem.partition("; ")
@@ -50,5 +50,5 @@ def complain(what: str, fix: str | None = None, *more: str) -> None:
 
 
 def _one_line(text: str) -> str:
-    """Error texts may quote what a target sent; nothing of that may steer the terminal."""
+    """Escape control characters: error texts may quote what a target sent."""
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)

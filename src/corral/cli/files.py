@@ -1,4 +1,4 @@
-"""Records into a file: the whole file or none, in the format its name says."""
+"""Write records to a file, completely or not at all, in the format of its name."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -33,7 +33,7 @@ def check_destination(output: Path | None, *, as_json: bool, keeps_pages: bool =
 
 
 def check_output(path: Path, kind: Format | None = None, *, keeps_pages: bool = False) -> Path:
-    """The path, or BadInput where writing to it later could not work. `kind` was named beside it."""
+    """Return the path; raise BadInput if writing to it later would fail. `kind` is the value of --format."""
     known = [each for each in SUFFIXES if keeps_pages or ".warc" not in each]
     wanted = kind or format_of(path)
     if wanted is None or (wanted is Format.WARC and not keeps_pages):
@@ -62,7 +62,7 @@ def is_archive(path: Path | None) -> bool:
 
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
-    """A few of them, which are in memory anyway."""
+    """Write a few records, which are in memory."""
 
     kind = format_of(path)
     assert kind is not None
@@ -76,7 +76,7 @@ def write_records(path: Path, names: Sequence[str], records: Records) -> None:
 
 
 async def write_export(path: Path, store: ExportStore, export: Export, progress: ExportProgress) -> None:
-    """Any number of records, a few at a time."""
+    """Write any number of records, a few at a time."""
 
     with _report_write_errors(path), replace_file(path) as file:
         async for chunk in chunks(store, export, progress):

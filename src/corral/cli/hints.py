@@ -1,4 +1,4 @@
-"""What a person can do about a run that did not work out; nothing where there is nothing to do."""
+"""Hints for runs that failed: what the user can do about it, if anything."""
 
 from corral.domain.crawl.crawl import StoppedBy
 from corral.domain.jobs.job import Strategy
@@ -23,7 +23,7 @@ _BY_DETAIL = {
     "value_chars": "raise APP_MAX_VALUE_CHARS",
     "selector": "write a simpler selector or pattern for the field that the message names",
     "browser_launch": "see what `corral doctor` says about the browser, or use --strategy http",
-    # Budgets of their own, which a longer time for the whole attempt does not change.
+    # Limits of their own, which a longer --timeout does not raise.
     "connect": "a connection has to stand within 5 s, whatever --timeout says; check the target, or try later",
     "first_byte": "give it more time with --timeout",
     "read": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
@@ -35,7 +35,7 @@ _BY_CODE = {
     FailureCode.TIMEOUT: "give it more time with --timeout",
     FailureCode.NETWORK: "check the address and this machine's connection",
 }
-# By the status of an answer that is no block: what failed at the site cannot be mended from here.
+# By HTTP status, for answers that are no block pages: the site has to fix these.
 _GONE = (404, 410)
 
 
@@ -55,14 +55,14 @@ _CRAWL_BY_CODE: dict[str, str] = {
 
 
 def _of_crawl(run: Run) -> str | None:
-    """A crawl has options of its own."""
+    """Return the hint for a crawl, which has its own options."""
     if run.stats.get("stopped_by") == StoppedBy.TIME:
         return "give it more time with --max-time"
     return _CRAWL.get(run.failure_detail or "") or _CRAWL_BY_CODE.get(run.failure_code or "")
 
 
 def hint_for(run: Run) -> str | None:
-    """What would help; None where nothing that a person can do is known."""
+    """Return what the user can do, or None."""
     hint = _of_crawl(run) if run.kind == CRAWL else None
     hint = hint or _BY_DETAIL.get(run.failure_detail or "")
     if hint is None and run.failure_code in frozenset(FailureCode):
@@ -86,7 +86,7 @@ def _by_code(run: Run, code: FailureCode) -> str | None:
 
 
 def _of_fields(run: Run) -> str:
-    """Where fields are missing, what the document is decides how to ask for them."""
+    """Choose the hint for missing fields by the type of the document."""
     content_type = str(run.stats.get("content_type") or "")
     if "json" in content_type:
         return "it is JSON: say where the fields are with --jsonpath NAME=PATH, for example title=$.items[0].title"
@@ -99,7 +99,7 @@ def _of_fields(run: Run) -> str:
 
 
 def reason_of(run: Run) -> str:
-    """Why a run ended as it did, in one line: code, detail, message."""
+    """Return the reason of a failure in one line: code, detail, message."""
     code = run.failure_code or run.state.value
     detail = f" ({run.failure_detail})" if run.failure_detail else ""
     return f"{code}{detail}: {run.error_message}" if run.error_message else f"{code}{detail}"

@@ -86,7 +86,7 @@ def draft_job(
     on_captcha: OnTrouble = OnTrouble.FAIL,
     on_missing: OnTrouble = OnTrouble.FAIL,
 ) -> Job:
-    """The job the arguments describe, checked as far as that goes without asking anybody."""
+    """Return the job that the arguments describe, checked as far as possible without a request."""
 
     target = parse_target(url)
     trusted = trust_typed_host(settings, url) if trusts_host else ()
@@ -113,7 +113,7 @@ def draft_job(
 
 
 def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPolicy | None:
-    """The proxy that was typed, or lies in a file; a dry run seals nothing, because that may make a key."""
+    """Return the proxy from the option or its file. A dry run seals nothing, because sealing may create a key."""
 
     if text is None:
         return None
@@ -125,7 +125,7 @@ def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPol
 
 
 def trust_typed_host(settings: Settings, url: str) -> tuple[str, ...]:
-    """What a person who typed this address may reach by it; BadInput where that is nothing."""
+    """Return the hosts that a typed address makes reachable; raise BadInput if the address is never allowed."""
 
     target = parse_target(url)
     trusted = _list_trusted(target)
@@ -134,6 +134,6 @@ def trust_typed_host(settings: Settings, url: str) -> tuple[str, ...]:
 
 
 def _list_trusted(target: Target) -> tuple[str, ...]:
-    """The host that was typed, at its port; a plain web address may also change between http and https."""
+    """Return the typed host with its port; with a default port, both http and https."""
     ports = DEFAULT_PORTS if target.port in DEFAULT_PORTS else (target.port,)
     return tuple(f"{target.host}:{port}" for port in ports)

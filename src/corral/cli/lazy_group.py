@@ -1,7 +1,7 @@
 """A command group that imports the module of a verb when the verb is used.
 
-`corral --help` prints the one-line helps of a static table and imports no verb; `corral run list` imports one. So a
-module of a verb can import at its top whatever it needs.
+`corral --help` prints the one-line helps of a static table and imports no verb; `corral run list` imports one. A
+verb's module can therefore import everything it needs at the top.
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ class LazyGroup(TyperGroup):
     verbs: dict[str, Verb]
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the verb. `crawl pages RUN` stands beside `crawl URL`: two words are tried first."""
+        """Import the verb. Try two words first, because `crawl pages RUN` exists beside `crawl URL`."""
         both = " ".join(args[:2])
         name, command, rest = super().resolve_command(ctx, [both, *args[2:]] if both in self.commands else args)
         if name in self.verbs:
@@ -77,7 +77,7 @@ def _build_subgroup(group: Group, style: Literal["rich"] | None) -> LazyGroup:
 
 
 def _stub(verb: Verb) -> TyperCommand:
-    """What the list of commands shows of a verb that is not imported."""
+    """Return the entry in the list of commands for a verb that is not imported."""
     return TyperCommand(name=verb.name, help=verb.help, hidden=verb.hidden, rich_help_panel=verb.panel)
 
 

@@ -1,4 +1,4 @@
-"""What a person who typed an address wants to know within seconds: that its host does not exist."""
+"""Check a typed address before anything is started: its host must resolve."""
 
 from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy
@@ -11,10 +11,10 @@ from corral.settings import Settings
 
 
 async def check_host(settings: Settings, url: str, trusted_hosts: tuple[str, ...] = ()) -> None:
-    """BadInput where the host of the address cannot be resolved.
+    """Raise BadInput if the host of the address cannot be resolved.
 
-    A run would try again, with minutes in between, because a name server may be away for a moment. A person who
-    mistyped a name would only wait.
+    A run would retry for minutes, because a name server may be down for a moment. A user who mistyped a name should
+    learn it at once.
     """
 
     if settings.http_cache is CacheMode.REPLAY:

@@ -1,6 +1,6 @@
-"""What goes to standard output: tables and colour on a terminal, plain columns in a pipe, JSON on request.
+"""Standard output: tables and colour on a terminal, plain columns in a pipe, JSON on request.
 
-Whatever comes from a web page is made printable first: a title must not be able to steer the terminal.
+Text from web pages is escaped first: a title must not be able to control the terminal.
 """
 
 import json
@@ -37,7 +37,7 @@ TONES = {
 }
 _MAX_CELL = 500
 _WIDE = 100
-# Control characters that JSON leaves as they are and some terminals obey.
+# Control characters that JSON does not escape and some terminals obey.
 _LEFT_BY_JSON = re.compile("[\x7f-\x9f\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 Cell = str | int | float | None
@@ -54,7 +54,7 @@ def console(*, stderr: bool = False) -> "Console":
 
 
 def printable(value: object, limit: int = _MAX_CELL) -> str:
-    """One line of text without anything a terminal would act on."""
+    """Return the text as one line without control characters."""
     if value is None:
         return ""
     if isinstance(value, datetime):
@@ -84,7 +84,7 @@ def print_json(value: object, *, compact: bool = False) -> None:
 
 
 def print_plan(what: str, about: Mapping[str, object], *, as_json: bool) -> None:
-    """What would be done, had it not been asked to do nothing."""
+    """Print what --dry-run would have done."""
     if as_json:
         print_json({"would": what, **about})
     else:
@@ -99,7 +99,7 @@ def print_removed(what: str, identity: str, *, as_json: bool) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, nothing: str = "nothing to show") -> None:
-    """On a narrow terminal columns marked with ? are left out; those marked with … are folded where need be."""
+    """Print a table. A narrow terminal drops columns marked with ? and folds those marked with …."""
     if not rows:
         print(nothing)
     elif on_terminal():
@@ -133,7 +133,7 @@ def style_cell(cell: Cell) -> "Text":
 
 
 def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
-    """Aligned and never cut: what reads a pipe wants the whole value."""
+    """Print aligned columns without truncation: a program that reads the pipe needs whole values."""
     lines = [list(columns), *([printable(cell) or "-" for cell in row] for row in rows)]
     widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
     for line in lines:
@@ -141,7 +141,7 @@ def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None
 
 
 def print_properties(properties: Mapping[str, Any]) -> None:
-    """One thing, a line per property; what it does not have is left out."""
+    """Print one object, a line per property; empty properties are omitted."""
     shown = {name: printable(value) for name, value in properties.items() if value not in (None, "", {}, [])}
     width = max(len(name) for name in shown)
     if not on_terminal():
@@ -159,7 +159,7 @@ def print_properties(properties: Mapping[str, Any]) -> None:
 
 
 def ago(moment: datetime | None, now: datetime | None = None) -> str:
-    """How long since, in one unit; what lies ahead as `in 8 s`."""
+    """Return the age of a moment in one unit, or `in 8 s` for the future."""
     if moment is None:
         return ""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()

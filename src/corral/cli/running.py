@@ -14,10 +14,10 @@ from corral.cli import exits
 
 
 def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
-    """Run a verb that is soon done. Ctrl-C unwinds it like any other exception."""
+    """Run a short verb. Ctrl-C unwinds it like any other exception."""
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # A shell starts background jobs with SIGINT ignored, and asyncio keeps that: `events -f` would never end.
+        # A shell starts background jobs with SIGINT ignored, and asyncio keeps it ignored: `events -f` would never end.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     code = asyncio.run(work)
     sys.stdout.flush()  # while a closed pipe can still be reported
@@ -30,7 +30,7 @@ def stops() -> tuple[signal.Signals, ...]:
     return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hears_hangups else ()))
 
 
-# After the grace period: for writing down what became of what ran, where the storage answers and where it does not.
+# Time after the grace period to store the outcomes: while the storage answers, and while it does not.
 _LAST_WRITES_S = 10.0
 
 
@@ -38,9 +38,9 @@ _NO_WRITES_S = 1.8
 
 
 class Stop:
-    """The request to stop, by signal. The first one sets it, each further one asks for haste.
+    """The request to stop, by signal. The first signal sets it; each further signal calls `on_haste`.
 
-    With a grace period, the process ends soon after it whatever hangs: leases give back what could not be.
+    With a grace period, the process exits soon after it even if something hangs: expired leases requeue the rest.
     """
 
     def __init__(self, on_haste: Callable[[], None] = lambda: None, *, grace_s: float | None = None) -> None:
@@ -72,7 +72,7 @@ class Stop:
             self._end_within(0.0)
 
     def storage_answers(self) -> None:
-        """Then what is under way can be given back, which may take a moment longer."""
+        """Extend the deadline a little while the storage answers, so that unfinished runs can be requeued."""
         self._after_s = _LAST_WRITES_S
         self._end_within(self._grace_s)
 
@@ -94,8 +94,8 @@ class Stop:
 
 def _leave() -> None:
     exits.complain(
-        "stopped although not everything could be written down: the storage does not answer",
-        "nothing to do: what was under way is gone on with once its leases have run out",
+        "stopped, but not every outcome could be stored: the storage does not answer",
+        "nothing to do: unfinished runs are requeued once their leases expire",
     )
     os._exit(exits.FAILED)
 
@@ -108,7 +108,7 @@ async def first_of(work: Coroutine[Any, Any, None], stop: Stop) -> bool:
         await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
             return False
-        await doing  # raises what it raised
+        await doing  # re-raise its exception
         return True
     finally:
         for task in (doing, asked):

@@ -1,4 +1,4 @@
-"""Secrets from where only their owner sees them: files, standard input, a prompt that does not echo."""
+"""Read secrets without showing them: from files, standard input, or a prompt that does not echo."""
 
 import json
 import sys

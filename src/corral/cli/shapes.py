@@ -1,4 +1,4 @@
-"""Jobs, runs, events and records as `--json` prints them: the very shapes of the HTTP API."""
+"""Jobs, runs, events and records as `--json` prints them: the same shapes as in the HTTP API."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def job_shape(stored: StoredJob) -> dict[str, Any]:
 
 
 def draft_shape(job: Job) -> dict[str, Any]:
-    """A job that a dry run did not create: it has neither an id nor an age."""
+    """Return the shape of a job that a dry run did not create: without id and creation time."""
     return {**job_read(job, "validated"), "id": None, "created_at": None}
 
 

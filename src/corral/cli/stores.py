@@ -12,7 +12,7 @@ from corral.store.store import Store
 
 @asynccontextmanager
 async def read_store(settings: Settings) -> AsyncIterator[Store]:
-    """For verbs and dry runs that only look. A database that is not there yet is not created, and holds nothing."""
+    """Open the store read-only. A missing database is not created; it reads as empty."""
 
     know_data_folder(settings.data_dir)
     store = open_for_reading(settings.store_url)
@@ -23,6 +23,6 @@ async def read_store(settings: Settings) -> AsyncIterator[Store]:
 
 
 def database_file(settings: Settings) -> Path | None:
-    """The file of a SQLite database; None where the database is elsewhere."""
+    """Return the file of a SQLite database, or None for another database."""
     path = settings.store_url.removeprefix("sqlite:///")
     return None if path == settings.store_url else Path(path)

@@ -12,11 +12,11 @@ _STANDARD = 3
 
 
 class Unheard(OSError):
-    """Something was printed and could not be written."""
+    """Printed output could not be written."""
 
 
 class _Output:
-    """Standard output that tells its own failures apart from those of any other file."""
+    """Standard output whose errors can be told apart from those of other files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -38,7 +38,7 @@ class _Output:
 
 
 class _Complaints(_Output):
-    """Standard error: what cannot be said there can be said nowhere, and changes nothing."""
+    """Standard error that ignores write errors: there is nowhere left to report them."""
 
     def write(self, text: str) -> int:
         with contextlib.suppress(OSError):
@@ -52,15 +52,15 @@ class _Complaints(_Output):
 
 def prepare_streams() -> None:
     _open_missing()
-    # None where the caller had closed them before we were started.
+    # None if the caller closed the stream before the start.
     sys.stdout = cast(TextIO, _Output(sys.stdout or os.fdopen(1, "w", closefd=False)))
     sys.stderr = cast(TextIO, _Complaints(sys.stderr or os.fdopen(2, "w", closefd=False)))
 
 
 def _open_missing() -> None:
-    """What a caller has closed leads nowhere from now on.
+    """Open /dev/null in place of streams that the caller closed.
 
-    Otherwise the next file to be opened, maybe the database, gets its number, and what is printed goes there.
+    Otherwise the next file to be opened, such as the database, gets their descriptor and receives the output.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
     while descriptor < _STANDARD:

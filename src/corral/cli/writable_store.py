@@ -12,9 +12,9 @@ from corral.store.store import Store
 
 @asynccontextmanager
 async def open_writable_store(settings: Settings) -> AsyncIterator[Store]:
-    """The store alone, for verbs that change something in it: everything else would only cost time."""
+    """Open only the store, for verbs that write to it; the rest of the application would only cost time."""
 
-    configure_logging("warning")  # without this, warnings would go to the standard output
+    configure_logging("warning")  # otherwise warnings would go to standard output
     make_data_folder(settings.data_dir)
     store = open_store(settings.store_url)
     try:

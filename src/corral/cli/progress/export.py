@@ -1,4 +1,4 @@
-"""An export as it goes: a bar on a terminal, a line every few seconds in a pipe. On standard error."""
+"""Progress of an export on standard error: a bar on a terminal, a line every few seconds in a pipe."""
 
 import asyncio
 import sys
@@ -15,7 +15,7 @@ _LINE_EVERY_S = 5.0
 
 @asynccontextmanager
 async def show_progress(progress: ExportProgress, total: int, *, looks_first: bool) -> AsyncIterator[None]:
-    """Until the block is left. With columns to be found, everything is read twice."""
+    """Show progress inside the block. Formats with columns read everything twice, first to find the columns."""
     with ExitStack() as open_until_then:
         show = _bar(open_until_then, 2 * total if looks_first else total) if sys.stderr.isatty() else _lines(total)
         ticking = asyncio.create_task(_ticking(progress, show), name="progress")

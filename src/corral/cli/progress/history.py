@@ -32,7 +32,7 @@ _SIGNS = {
     EventKind.TLS_UNVERIFIED: "!",
     EventKind.ROBOTS_TRUNCATED: "!",
 }
-# Of what a run measured; the rest is in `corral run show`.
+# A selection of the statistics; `corral run show` has all.
 _TELLING = ("http_status", "title", "bytes")
 _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 
@@ -40,7 +40,7 @@ _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 async def follow(
     store: Store, run_id: str, wait: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[Event]:
-    """Every event of a run as it comes, up to the one after which nothing changes."""
+    """Yield each event of a run as it happens, up to the final one."""
     after, ended = 0, False
     while not ended:
         page = await store.events.of_run(run_id, after, _PAGE)

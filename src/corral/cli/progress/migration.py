@@ -1,4 +1,4 @@
-"""A move as it goes: a bar for each table on a terminal, a line for each in a pipe. On standard error."""
+"""Progress of a migration on standard error: a bar per table on a terminal, a line per table in a pipe."""
 
 import sys
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ def show_progress() -> Iterator[Progress]:
         def show(what: str, table: str, done: int, total: int) -> None:
             if not total:
                 return
-            # Each row is sent, and read again to be compared.
+            # Each row counts twice: it is sent, then read again and compared.
             if table not in tasks:
                 tasks[table] = bar.add_task(table, total=2 * total)
             passed = done if what == "copying" else total + done

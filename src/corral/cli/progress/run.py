@@ -1,4 +1,4 @@
-"""A run as it goes: one living line on a terminal, a line per event in a pipe. Always on standard error."""
+"""Progress of a run on standard error: one live line on a terminal, a line per event in a pipe."""
 
 import sys
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def show_progress(max_attempts: int) -> Iterator[RunProgress]:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Something that takes a moment and has nothing to tell meanwhile; shown on a terminal only."""
+    """Show a spinner on a terminal during a step that has no progress to report."""
     if not sys.stderr.isatty():
         yield
         return

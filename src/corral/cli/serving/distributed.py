@@ -1,4 +1,4 @@
-"""`corral up --distributed`: a supervisor in this process, and everything else in processes of its own."""
+"""`corral up --distributed`: the supervisor runs in this process, each service in its own."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def up_distributed(
     """Run until a stop is requested."""
 
     hide(settings.secrets())
-    # The API is a process of its own and takes the port itself; that it is free was all we wanted to know.
+    # The API process binds the port itself; binding it here only checked that it is free.
     listener.socket.close()
     installation = Installation(settings, warn=lambda text: _note(text, as_json=as_json))
     installation.check()
@@ -52,7 +52,7 @@ def up_distributed(
     code = _supervise(settings, services, listener, as_json=as_json)
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(code)  # everything has stopped; a check that is still under way would be waited for
+    os._exit(code)  # everything has stopped; a normal exit would wait for health checks in progress
 
 
 def _supervise(settings: Settings, services: Sequence[Service], listener: Listener, *, as_json: bool) -> int:
@@ -83,7 +83,7 @@ def _supervise(settings: Settings, services: Sequence[Service], listener: Listen
 
 
 class _Signals:
-    """The first one asks for a stop, each further one for haste."""
+    """The first signal requests a stop, each further one an immediate stop."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self.asked = threading.Event()

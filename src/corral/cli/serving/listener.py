@@ -15,7 +15,7 @@ from corral.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """A port that is ours already, before anything is served on it or executed."""
+    """A bound port, before anything is served or executed."""
 
     socket: Any  # only handed on to the server
     host: str
@@ -29,12 +29,12 @@ class Listener:
 
 
 def listening(settings: Settings, options: ListenOptions) -> Listener:
-    """Take the port (a free one for 0), or BadConfiguration before anything is started."""
+    """Bind the port (a free one for 0); raise BadConfiguration before anything is started."""
 
     if settings.write_token is None and not _is_loopback(options.host):
         raise BadConfiguration(
             [
-                f"no token is configured and {options.host} is not a loopback address: everybody could write; "
+                f"no token is configured and {options.host} is not a loopback address: anyone could write; "
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
@@ -43,7 +43,7 @@ def listening(settings: Settings, options: ListenOptions) -> Listener:
 
 
 def _is_loopback(host: str) -> bool:
-    """Judged by how it is written: what a name leads to may be another machine tomorrow."""
+    """Judge by the text alone: a host name may resolve to another machine tomorrow."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -51,7 +51,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def announcement(settings: Settings, listener: Listener, role: str, *, as_json: bool = False, **more: object) -> str:
-    """The announcement once the server answers. JSON is one line, so that a program can wait for it."""
+    """Return the message for when the server answers. JSON is one line, so that a program can wait for it."""
 
     url = listener.url
     if as_json:

@@ -11,7 +11,7 @@ _STORAGE_ANSWERS_S = 1.0
 
 
 async def stop_working(app: App, stop: Stop) -> None:
-    """Let what runs finish for a while, and give back the rest."""
+    """Let running runs finish within the grace period, and requeue the rest."""
     asking = asyncio.create_task(_wait_for_storage(app, stop), name="storage")
     if app.node is not None and app.node.executing:
         grace_s = app.settings.shutdown_grace_seconds
@@ -26,12 +26,12 @@ async def stop_working(app: App, stop: Stop) -> None:
 
 
 async def _wait_for_storage(app: App, stop: Stop) -> None:
-    """Until it answers; where it never does, the process does not wait for it."""
+    """Wait until the storage answers; the process does not wait for it beyond its deadline."""
     while True:
         try:
             await app.store.ping()
         except StorageMoved:
-            return  # nothing is ever written there again
+            return  # the database was migrated: nothing is written there again
         except StorageError:
             await asyncio.sleep(0.1)
         else:

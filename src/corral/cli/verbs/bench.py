@@ -1,4 +1,4 @@
-"""`corral bench`: the comparison with other systems, where the repository is there."""
+"""`corral bench`: the comparison with other systems; needs a checkout of the repository."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`corral demo`: Corral with a site to scrape, jobs for it, and something to look at."""
+"""`corral demo`: Corral with a sample site, jobs for it, and the dashboard."""
 
 import time
 from dataclasses import dataclass
@@ -32,10 +32,10 @@ from corral.wiring.roles import open_node
 _SITE_HOST = "127.0.0.1"
 _SITE_PORT = 8001
 _WAIT_S = 15.0
-# Retries in a demonstration should be seen, not waited for.
+# Short, so that a viewer sees the retries happen.
 _RETRY_BASE_S = 1.0
 _MANY_JOBS = 1000
-# One site shows every fault there is: it is left alone later, and for as long as one likes to watch that.
+# The demo site shows every fault, so its breaker opens late and for a short time.
 _BREAKER_FAILURES = 25
 _BREAKER_OPEN_S = 20.0
 _MAX_DELAY_S = 0.5
@@ -87,7 +87,7 @@ async def _demo(settings: Settings, listener: Listener, site_port: int | None, *
 
 
 def _site_port(asked: int | None) -> int:
-    """The port for the demo site; another than the usual one only where none was asked for."""
+    """Return the port of the demo site: the requested one, else the usual one, or a free one if that is taken."""
 
     try:
         bind_listener(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
@@ -99,7 +99,7 @@ def _site_port(asked: int | None) -> int:
 
 
 def adapt_settings(settings: Settings, site: RunningSite) -> Settings:
-    """Jobs may reach the demo site, at exactly its address and port; what was configured stays."""
+    """Allow jobs to reach the demo site at exactly its address and port; keep all other settings."""
 
     changes: dict[str, Any] = {
         "egress_allow": (*settings.egress_allow, AllowEntry.parse(f"{site.host}/32:{site.port}"))
@@ -117,7 +117,7 @@ def adapt_settings(settings: Settings, site: RunningSite) -> Settings:
 
 
 async def _run_demo_jobs(app: App, site: RunningSite, url: str, *, as_json: bool) -> None:
-    """Start the demo jobs, wait for the quick ones, say what happened."""
+    """Start the demo jobs, wait for the quick ones, and print the results."""
 
     if not as_json:
         print("\nstarting a run of each demo job", flush=True)
@@ -155,7 +155,7 @@ def _row(demo_job: DemoJob, run: Run) -> tuple[str, ...]:
 
 
 async def _run_of(app: App, demo_job: DemoJob, site: RunningSite) -> Run:
-    """A run of the demo job: the one under way, or a new one."""
+    """Return the live run of the demo job, or start a new one."""
 
     stored = await job_for(app, demo_job, site)
     if stored.latest_state is not None and RunState(stored.latest_state) not in TERMINAL:
@@ -166,7 +166,7 @@ async def _run_of(app: App, demo_job: DemoJob, site: RunningSite) -> Run:
 
 
 async def job_for(app: App, demo_job: DemoJob, site: RunningSite) -> StoredJob:
-    """The job from an earlier start, turned to where the site is now, or a new one."""
+    """Return the job of an earlier start, with the current port of the site, or a new job."""
     wanted = _job(demo_job, site)
     for stored in await app.store.jobs.newest(None, _MANY_JOBS):
         if _is_same(stored.job, wanted):
@@ -178,7 +178,7 @@ async def job_for(app: App, demo_job: DemoJob, site: RunningSite) -> StoredJob:
 
 
 def _is_same(one: Job, other: Job) -> bool:
-    """The same page of the demo site, whichever port it is at."""
+    """Compare two jobs of the demo site without its port."""
 
     here, there = parse_target(one.target_url), parse_target(other.target_url)
     return (here.host, here.path, here.query) == (there.host, there.path, there.query) and one.fields == other.fields

@@ -1,4 +1,4 @@
-"""`corral export`: what a run collected, as a file."""
+"""`corral export`: write the records of a run to a file."""
 
 import sys
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class ExportOptions:
 def export(options: ExportOptions) -> None:
     """Write the records of a run to a file.
 
-    The file appears complete or not at all, whatever its size. A run in progress is exported as far as it has
-    got. A WARC requires a crawl that archived its pages.
+    The file appears complete or not at all, whatever its size. A run in progress is exported with its records so
+    far. A WARC requires a crawl that archived its pages.
 
     \b
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.parquet

@@ -22,10 +22,10 @@ _LISTED = ("failed", "missing", "deferred")
 
 
 def lines_of(run: Run, counts: Counts) -> list[str]:
-    """What a reader of the summary has to know beside the counts."""
+    """Return the lines of the summary below the counts."""
     lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
     held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
-    # Evidence from content only puts addresses off: those that are left were stopped by the budget, not by the rule.
+    # Content evidence only defers addresses: the budget stopped the remaining ones, not the rule.
     late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
     if trapped := [each for each in held_back if each not in late]:
         lines += _describe_deferred(

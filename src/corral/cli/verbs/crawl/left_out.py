@@ -1,4 +1,4 @@
-"""What a rule of ours left out of a crawl, in words: how many pages, one of them, and the option that takes them."""
+"""Sentences about pages that a rule excluded from a crawl: the count, an example, and the option that includes them."""
 
 from corral.domain.crawl.crawl import EMPTY_LIST_PAGE, LINK_LIMIT, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
 from corral.domain.runs.run import Run

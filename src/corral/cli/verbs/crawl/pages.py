@@ -46,7 +46,7 @@ async def _list(settings: Settings, run_id: str, state: str, limit: int | None, 
     found: list[dict[str, Any]] = []
     after = 0
     async with read_store(settings) as store:
-        await store.crawls.get(run_id)  # says so where there is no such crawl
+        await store.crawls.get(run_id)  # raises if there is no such crawl
         while limit is None or len(found) < limit:
             size = _BATCH if limit is None else min(_BATCH, limit - len(found))
             batch = await store.crawls.items(run_id, ItemState(state), after, size)

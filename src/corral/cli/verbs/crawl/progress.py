@@ -1,4 +1,4 @@
-"""A crawl as it goes: one living line on a terminal, a line every few seconds in a pipe. On standard error."""
+"""Progress of a crawl on standard error: one live line on a terminal, a line every few seconds in a pipe."""
 
 import sys
 from collections import deque
@@ -15,7 +15,7 @@ _LINE_EVERY_S = 5.0
 _RATE_OVER_S = 10.0
 
 
-# A host, why it is waited for, and for how many seconds.
+# A host, the reason to wait for it, and the seconds.
 Waits = tuple[str, str, float] | None
 _REASONS = {
     "waiting:breaker": "it failed several times in a row",
@@ -98,7 +98,7 @@ class _Lines:
             self.end()
 
     def end(self) -> None:
-        """Say what has not been said yet."""
+        """Print the final state if it has not been printed yet."""
         if self._line:
             print(self._line, file=sys.stderr, flush=True)
             self._line = ""

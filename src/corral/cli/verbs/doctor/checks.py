@@ -1,4 +1,4 @@
-"""What `corral doctor` looks at. Each check answers with what it found and what to do; none of them repairs."""
+"""The checks of `corral doctor`. Each returns a finding and a remedy; none of them repairs anything."""
 
 import os
 import resource
@@ -70,7 +70,7 @@ def _folder(settings: Settings) -> Iterator[Check]:
     folder = settings.data_dir.absolute()
     remedy = "give this user the right to write there, or set APP_DATA_DIR"
     above = _nearest(folder)
-    # Asked, not tried: looking after things must leave nothing behind.
+    # Checks permissions instead of writing a file: the doctor must leave nothing behind.
     if above != folder and not os.access(above, os.W_OK | os.X_OK):
         yield Check(
             CheckStatus.WRONG, "data folder", f"{folder} is not there, and {above} cannot be written to", remedy
@@ -87,7 +87,7 @@ def _folder(settings: Settings) -> Iterator[Check]:
 
 
 def _privacy(settings: Settings) -> Iterator[Check]:
-    """Pages, sessions and the key of the vault lie in the folder; a database file may lie elsewhere."""
+    """Check both places: the folder holds pages, sessions and the vault key; a database file may be elsewhere."""
     folder, database = settings.data_dir.absolute(), database_file(settings)
     places = [folder] if database is None or database.is_relative_to(folder) else [folder, database]
     for place in (each for each in places if each.exists()):
@@ -101,13 +101,13 @@ def _privacy(settings: Settings) -> Iterator[Check]:
 
 def _user() -> Check:
     if os.geteuid() == 0:
-        remedy = "run Corral as a user of its own: what breaks into a worker or a browser has that user's rights"
+        remedy = "run Corral as a separate user: code that breaks out of a worker or browser has that user's rights"
         return Check(CheckStatus.WATCH, "user", "this is root", remedy)
     return Check(CheckStatus.FINE, "user", "not root")
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the first above it that can be seen."""
+    """Return the folder, or its nearest existing parent."""
     return next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 - never raises
 
 
@@ -158,7 +158,7 @@ def _token(settings: Settings) -> Check:
 
 
 async def _database(settings: Settings) -> AsyncIterator[Check]:
-    """Nothing of it is changed; only a database that is sound and of our version is looked into."""
+    """Check the database read-only. Only a sound database with the current schema is examined further."""
 
     try:
         path = database_file(settings)

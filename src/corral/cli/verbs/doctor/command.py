@@ -1,4 +1,4 @@
-"""`corral doctor`: is everything as it should be, and if not, what to do."""
+"""`corral doctor`: find problems and their remedies."""
 
 from corral.cli import exits, render
 from corral.cli.options import AsJson

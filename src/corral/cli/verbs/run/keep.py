@@ -1,4 +1,4 @@
-"""`corral run keep`: a crawl that is not to be forgotten."""
+"""`corral run keep`: exempt a crawl from deletion."""
 
 from typing import Annotated
 

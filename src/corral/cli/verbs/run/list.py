@@ -20,7 +20,7 @@ RUN_COLUMNS = ("id", "status", "try", "by?", "started", "took?", "why")
 
 
 class Status(StrEnum):
-    """The states as they are shown: a held run says what holds it."""
+    """The states as users see them: a held run shows its reason."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -70,7 +70,7 @@ async def _list(settings: Settings, job_id: str | None, status: Status | None, l
 
     async with read_store(settings) as store:
         if job_id is not None:
-            await store.jobs.get(job_id)  # a job that does not exist is not one without runs
+            await store.jobs.get(job_id)  # raises if there is no such job
         if status is not None and status.is_hold:
             held = await store.runs.newest(job_id, RunState.HELD, None, _MANY)
             found = [run for run in held if shapes.run_status(run) == status][:limit]

@@ -5,7 +5,7 @@ from corral.domain.runs.run import Run
 
 
 def print_run(run: Run, *, as_json: bool) -> None:
-    """The id alone in a pipe, so that it can be handed to the next command."""
+    """Print only the id in a pipe, for the next command."""
 
     if as_json:
         render.print_json(shapes.run_shape(run))

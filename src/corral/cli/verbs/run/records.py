@@ -55,7 +55,7 @@ async def records_of(store: Store, run_id: str, limit: int) -> list[Record]:
 
 
 def print_records(found: list[dict[str, object]]) -> None:
-    """One record as a list of its fields, several as a table."""
+    """Print one record as a list of fields, several as a table."""
 
     if len(found) == 1:
         shown = {name: value for name, value in found[0].items() if value not in (None, "", [], {})}

@@ -56,7 +56,7 @@ class ScrapeOptions:
 def scrape(options: ScrapeOptions) -> None:
     """Collect fields from one page, now.
 
-    The address was typed by a person, so it may be a private one; only that host is reached.
+    URL may be a private address, because you typed it; only that host is reachable.
     Exit code: 0 all fields found, 3 some of them, 1 failed, 130 interrupted (the run is cancelled).
 
     \b
@@ -127,7 +127,7 @@ async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
         made.append(run)
 
     async with open_client(settings) as app:
-        with progress.waiting(f"asking {job.target_url} how it answers"):
+        with progress.waiting(f"probing {job.target_url}"):
             await first_of(make(app), stop)
         if made:
             return made[0]
@@ -145,12 +145,12 @@ async def _execute(app: App, run: Run, stop: Stop) -> bool:
         try:
             await app.submitter.apply_action(run.id, RunAction.CANCEL)
         except WrongState:
-            return True  # it ended in the same moment
+            return True  # it ended at the same moment
     exits.complain(f"interrupted; run {run.id} is cancelled", f"start it anew with `corral run retry {run.id}`")
     return False
 
 
-# By name: the command line does not load what these belong to before it is needed.
+# Names instead of enum members, so that the enums are not loaded early.
 _WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
 
 
@@ -163,7 +163,7 @@ async def _watch(app: App, run_id: str, progress_line: progress.RunProgress) -> 
     async for event in history.follow(app.store, run_id, wait):
         progress_line.on_event(event)
         if event.kind in _WAITS_FOR_PERSON:
-            return  # no person resumes it while this command runs
+            return  # it cannot be resumed while this command runs
 
 
 async def _records(app: App, run_id: str) -> list[Record]:

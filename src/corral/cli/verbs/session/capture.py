@@ -1,4 +1,4 @@
-"""`corral session capture`: log in once, keep what it leaves."""
+"""`corral session capture`: log in once and save the session."""
 
 import asyncio
 import sys

@@ -44,7 +44,7 @@ async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
 def rotate(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     """Encrypt every session with a new key. Nothing has to be stopped.
 
-    With the key in a file, a new one is made. With APP_VAULT_KEY, put the new key before the old one first
+    With the key in a file, Corral creates a new one. With APP_VAULT_KEY, put the new key before the old one first
     (NEW,OLD), restart, rotate, and drop the old one at the next restart.
 
     \b
@@ -60,14 +60,16 @@ async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
         async with read_store(settings) as store:
             await check_vault_keys(settings, store)
             count = sum((await store.sessions.count_keys()).values())
-        render.print_plan(f"put {count} sessions under the newest key", {"sessions": count}, as_json=as_json)
+        render.print_plan(f"encrypt {count} sessions with the newest key", {"sessions": count}, as_json=as_json)
         return exits.DONE
     async with open_client(settings) as app_:
         done = await app_.sessions.rotate()
     if as_json:
         render.print_json(asdict(done))
     else:
-        print(f"{done.rewrapped} sessions are now under the key {done.kid}")
+        print(f"{done.rewrapped} sessions are now encrypted with the key {done.kid}")
     for session_id in done.broken:
-        exits.complain(f"session {session_id} does not open any more", f"remove it: `corral session rm {session_id}`")
+        exits.complain(
+            f"session {session_id} can no longer be decrypted", f"remove it: `corral session rm {session_id}`"
+        )
     return exits.FAILED if done.broken else exits.DONE

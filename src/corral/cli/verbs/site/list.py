@@ -49,7 +49,7 @@ async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
 
 
 def _describe_breaker(gates: dict[str, StoredHost], host: str) -> str:
-    """Describe the limiter of a host; several where it answers at several ports."""
+    """Describe the limiters of a host, one per port."""
 
     states = {each.state for each in gates.values() if each.is_of(host)}
     return ", ".join(sorted(state.value for state in states - {BreakerState.CLOSED}))

@@ -44,7 +44,7 @@ def pace(options: PaceOptions) -> None:
     wanted = SitePace(options.concurrency, options.delay)
     if options.reset == (wanted.concurrency is not None or wanted.delay_s is not None):
         hint = "give --concurrency, --delay or both; or --reset alone"
-        raise BadInput("this says nothing about the pace, or two things at once", field="pace", hint=hint)
+        raise BadInput("no pace is given, or --reset together with one", field="pace", hint=hint)
     url = options.host if "://" in options.host else f"http://{options.host}"
     host_key = host_key_of(parse_target(url, field="host"))
     finish(_pace(load_settings(), host_key, wanted, options.report))
@@ -62,7 +62,7 @@ async def _pace(settings: Settings, host_key: str, wanted: SitePace, report: Rep
     if report.as_json:
         render.print_json({"host": host_key, "pace": pace_read(wanted)})
         return exits.DONE
-    at_once = "as many as the settings say" if wanted.concurrency is None else str(wanted.concurrency)
-    between = "as far apart as the settings say" if wanted.delay_s is None else f"{wanted.delay_s:g} s apart"
-    print(f"{host_key}: {at_once} at once, {between}")
+    at_once = "concurrency from the settings" if wanted.concurrency is None else f"{wanted.concurrency} at once"
+    between = "delay from the settings" if wanted.delay_s is None else f"{wanted.delay_s:g} s apart"
+    print(f"{host_key}: {at_once}, {between}")
     return exits.DONE

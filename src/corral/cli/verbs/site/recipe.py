@@ -71,7 +71,7 @@ async def _show(settings: Settings, recipe_id: str, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         stored = await store.recipes.get(recipe_id)
-    # Without --json the document alone, as --document takes it.
+    # Without --json, print only the document, as --document accepts it.
     render.print_json(recipe_read(stored) if as_json else stored.document)
     return exits.DONE
 

@@ -1,4 +1,4 @@
-"""`corral site stats`: what crawls got from sites."""
+"""`corral site stats`: crawl statistics by site."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
