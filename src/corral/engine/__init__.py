@@ -1,1 +1,1 @@
-"""Submitting runs and executing them: the node, its workers, and what happens to an outcome."""
+"""Submit and execute runs: use cases, the node, its workers, and the handling of outcomes."""

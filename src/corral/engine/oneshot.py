@@ -1,4 +1,4 @@
-"""One task in a worker process beside the node's: nothing of it is written anywhere."""
+"""Execute one task in an extra worker process; nothing about it is stored."""
 
 import asyncio
 import time
@@ -22,14 +22,14 @@ from corral.runtime.new_ids import new_id
 
 _START_S = 15.0
 _MARGIN_S = 2.0
-# A person who tries selectors tries several; a process takes a second to start.
+# A user who tries selectors tries several, and a process takes a second to start.
 _WARM_S = 60.0
 
 
 def errand(
     kind: str, payload: TypedPayload, strategy: Strategy, session: SealedSession | None, job_id: str | None = None
 ) -> Lease:
-    """A run that is nowhere written, for `Errands`."""
+    """A run that is not stored, for `OneShotWorkers`."""
     now = datetime.now(UTC)
     run = Run(
         id=RunId(new_id()),
@@ -53,9 +53,9 @@ def errand(
 
 
 class OneShotWorkers:
-    """Worker processes beside the node's: one per errand at a time, kept for a while for the next one.
+    """Extra worker processes: each executes one task at a time and is kept for a while for the next one.
 
-    They go past the gates of the node in this process, where there is one.
+    If this process has a node, they use its host limiter.
     """
 
     def __init__(self, config: Callable[[], dict[str, Any]], limiter: HostLimiter | None = None) -> None:
@@ -84,7 +84,7 @@ class OneShotWorkers:
         await asyncio.gather(*self._closing, return_exceptions=True)
 
     async def _runner(self) -> "_Runner":
-        """One that waits, unless it knows what is no longer so, as a key of the vault."""
+        """Return an idle worker, unless its configuration is outdated, such as its vault keys."""
         config = self._config()
         while self._idle:
             runner = self._idle.pop()

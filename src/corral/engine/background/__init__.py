@@ -1,1 +1,1 @@
-"""What a node does unasked: sweeps, schedules, cleanup, site memory."""
+"""Background work of a node: sweeps, schedules, cleanup, site memory."""

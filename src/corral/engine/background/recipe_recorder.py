@@ -1,4 +1,4 @@
-"""What browser runs teach: recipes by which their pages can be had without a browser."""
+"""Save recipes from browser runs, so that later runs can fetch the same pages without a browser."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
@@ -21,12 +21,12 @@ log = structlog.get_logger()
 
 class RecipeRecorder:
     def __init__(self, store: RecipeStore, before: Callable[[], Awaitable[None]]) -> None:
-        """`before` writes what is known so far: a new recipe starts without the failures of the old one."""
+        """`before` flushes the site memory: a new recipe must not inherit the failures of the old one."""
         self._store = store
         self._before = before
 
     async def keep(self, settlements: Sequence[Settlement]) -> list[Settlement]:
-        """The settlements, with an event more where a recipe that is new was saved for one."""
+        """Return the settlements, with an added event for each one that produced a new recipe."""
         return [each if each.recipe is None else await self._keep(each) for each in settlements]
 
     async def _keep(self, settlement: Settlement) -> Settlement:
@@ -35,7 +35,7 @@ class RecipeRecorder:
             await self._before()
             saved = await self._store.save(lesson)
         except CorralError as error:
-            # The run has its records all the same; the next browser run teaches it again.
+            # The run keeps its records; the next browser run records the recipe again.
             log.warning("recipe_write_failed", run=settlement.lease.run_id, reason=error.message)
             return settlement
         if saved is None:

@@ -1,4 +1,4 @@
-"""Starting the runs of scheduled jobs: once per slot, missed slots as one."""
+"""Start the runs of scheduled jobs: one per slot; missed slots count as one."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -24,8 +24,8 @@ class Scheduler:
         self._submitter = submitter
 
     async def fire_due(self) -> list[NewRun]:
-        """Start what is due; the runs that were started."""
-        # Side by side: each may ask its target first, and a target that hangs must not hold up the others.
+        """Start the due jobs and return their runs."""
+        # Concurrently: each may probe its target first, and a hanging target must not delay the others.
         gate = asyncio.Semaphore(_AT_ONCE)
         due_jobs = await self._store.jobs.due(_BATCH)
         fired = await asyncio.gather(*(self._fire_in_turn(due, gate) for due in due_jobs))
@@ -37,7 +37,7 @@ class Scheduler:
                 return await self._fire(due)
             except StorageError:
                 raise
-            except CorralError as error:  # one job that cannot be started does not hold up the others
+            except CorralError as error:  # one job that cannot be started must not delay the others
                 log.warning("schedule_failed", job=due.job.id, reason=error.message)
                 return None
 

@@ -1,4 +1,4 @@
-"""What attempts teach about their sites, gathered here and written once a second: statistics, not truth."""
+"""Collect observations of attempts about their sites and write them once a second, as statistics."""
 
 import asyncio
 
@@ -20,23 +20,23 @@ _EVERY_S = 1.0
 _MAX_KEPT = 10_000
 # Failures that say nothing about whether the strategy works on this site.
 _SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
-# One bad answer is enough to doubt a recipe; a host that does not answer has not given one.
+# One bad answer is enough to doubt a recipe; a host that does not answer proves nothing.
 _NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 
-# What says that the calls of a recipe do not work any more.
+# Failures that show that the calls of a recipe no longer work.
 _DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
 
 
 def observe(run: Run, outcome: AttemptOutcome, took_s: float) -> Observation | None:
-    """What this attempt says about its site; None where it says nothing."""
+    """Return the observation of this attempt about its site, or None."""
     if run.kind != PAGE or (isinstance(outcome, Failed) and outcome.code in _SAYS_NOTHING):
         return None
     if run.resolved_strategy is Strategy.AUTO:
         return None
     if isinstance(outcome, Failed) and outcome.code in _NO_ANSWER and "proxy" in outcome.stats:
-        return None  # it may be the fault of the proxy
+        return None  # the proxy may be the cause
     if isinstance(outcome, Failed) and outcome.detail in NEEDS_LOGIN:
-        return None  # it says something about our login, not about the site
+        return None  # the cause is the login, not the site
     is_replay = run.resolved_strategy is Strategy.API_REPLAY
     if is_replay and isinstance(outcome, Failed) and outcome.code in _NO_ANSWER:
         return None
@@ -59,9 +59,9 @@ def observe(run: Run, outcome: AttemptOutcome, took_s: float) -> Observation | N
 
 
 def find_failed_recipe(run: Run, outcome: AttemptOutcome) -> tuple[str, int] | None:
-    """Id and version of the recipe that this attempt has proven wrong.
+    """Return the id and version of the recipe that this attempt disproved, or None.
 
-    A host that is ill, or not there, proves nothing about the recipe: the memory of the site weighs that.
+    A failing or unreachable host disproves no recipe; the site memory accounts for it.
     """
     if run.resolved_strategy is not Strategy.API_REPLAY:
         return None

@@ -23,14 +23,14 @@ _DUE_WITHIN_S = 10.0
 _TELL_MAX = 1_000
 _PRUNE_EVERY_S = 60.0
 _BREATH_S = 0.02
-# A node that has not swept for this long was stopped, or the database was: then every lease looks expired, and those
-# who hold them get the time to renew before any is taken back.
+# A node that has not swept for this long was stopped, or the database was. Then every lease looks expired, and their
+# holders get time to renew before any is reaped.
 _AWAY_S = 4.0
 _PATIENCE_S = 3.0
 
 
 class Sweeper:
-    """Every node sweeps; the guards in the statements make it harmless to do twice."""
+    """Every node sweeps. The guards in the SQL statements make concurrent sweeps harmless."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Sweeper:
         self._reap_from = self._looked
 
     async def run(self) -> None:
-        """Each on its own: a schedule whose target is slow to answer holds no lease up."""
+        """Run each part on its own: a slow target of a schedule must not delay the leases."""
         if self._tell is not None:
             self._asked = asyncio.Event()
         async with asyncio.TaskGroup() as group:
@@ -69,7 +69,7 @@ class Sweeper:
             self._asked = asyncio.Event()
 
     async def sweep(self) -> None:
-        """All of it once."""
+        """Run every part once."""
         await self.reap()
         await self.fire()
         await self.tell_due()
@@ -80,7 +80,7 @@ class Sweeper:
         if now - self._looked > _AWAY_S:
             self._reap_from = now + _PATIENCE_S
         if now < self._reap_from:
-            await self._store.events.last_position()  # is it there at all?
+            await self._store.events.last_position()  # fails if the database is not reachable
             self._looked = now
             return
         reaped = await self._store.runs.reap()
@@ -94,7 +94,7 @@ class Sweeper:
             self._wake(*fired)
 
     async def tell_due(self) -> None:
-        """A retry whose time has come, where runs are executed by those who are told of them."""
+        """Send hints for retries that are due, if nodes wait for messages."""
         if self._tell is None:
             return
         hints = [
@@ -118,7 +118,7 @@ class Sweeper:
                 await self._tidy()
 
     async def _prune(self) -> None:
-        """A batch per transaction, with a breath between: retention must not hold anybody up."""
+        """Delete one batch per transaction, with pauses, so that retention delays no other writes."""
         pruned = await self._store.maintenance.prune(self._retention)
         while pruned:
             await asyncio.sleep(_BREATH_S)

@@ -1,4 +1,4 @@
-"""What a node knows of one host, for its limiter."""
+"""The state of one host in the limiter of a node."""
 
 import asyncio
 from collections import Counter, deque
@@ -11,7 +11,7 @@ from corral.engine.hosts.messages import FromLimiter
 
 
 class SlotHolder(Protocol):
-    """A process that slots are lent to."""
+    """A process that borrows slots."""
 
     def send(self, messages: Sequence[FromLimiter]) -> None: ...
 
@@ -51,7 +51,7 @@ class HostState:
         return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
 
     def slots(self, now: float) -> int:
-        """How many slots this node may lend out."""
+        """Return how many slots this node may lend."""
         return self.quota if self.quota_until > now else 0
 
     def is_contested_at(self, now: float) -> bool:
@@ -60,7 +60,7 @@ class HostState:
 
 
 class LimiterBackend(Protocol):
-    """The state that outlives the process. The limiter waits for none of these calls."""
+    """Storage for the state that outlives the process. The limiter does not wait for these calls."""
 
     def save_opened(self, host: HostState) -> None: ...
 
@@ -73,7 +73,7 @@ class LimiterBackend(Protocol):
     def save_change(self, host: HostState) -> None: ...
 
     def let_in(self, host: HostState) -> None:
-        """A request of this host has got its slot; the next one may queue for it."""
+        """A request of this host got its slot; the next one may queue."""
         ...
 
     def save_recovery(self, host: HostState) -> None: ...

@@ -1,6 +1,6 @@
 """The host limiter of a node: which process may request which host, and when. Everything that fetches goes through it.
 
-See `permits` for what a worker and its node say to each other. `LimiterBackend` stores what outlives the process.
+`messages` has the protocol between a worker and its node. `LimiterBackend` stores the state that outlives the process.
 """
 
 import asyncio
@@ -40,9 +40,9 @@ _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
 # A report covers many visits; at most this many of them speed the host up.
 _MOST_AT_A_TIME = 10
-# How long requests wait while other nodes have all slots of the host, and then are sent back.
+# How long requests wait while other nodes hold all slots of the host, before they are deferred.
 _SHORT_S = 1.0
-_HANDED_OVER_S = 5.0  # where there are slots for all, and another node has not returned them yet
+_HANDED_OVER_S = 5.0  # if there are enough slots, but another node has not returned them yet
 
 
 class HostLimiter:
@@ -59,8 +59,8 @@ class HostLimiter:
         self.clock = clock
         self._chance = chance
         self.hosts: dict[str, HostState] = {}
-        self.watched: set[str] = set()  # those that are not plainly well
-        self.short: dict[str, float] = {}  # those whose turns are other nodes', and until when not to ask again
+        self.watched: set[str] = set()  # hosts that are not healthy
+        self.short: dict[str, float] = {}  # hosts whose slots belong to other nodes, and when to ask again
         self.messages = 0  # that workers have sent
 
     def rules_of(self, host: HostState) -> HostRules:
@@ -93,7 +93,7 @@ class HostLimiter:
     # -- before runs are claimed ---------------------------------------------------------------------
 
     def run_room(self, host_key: str, held: int) -> RunRoom:
-        """How many more runs for this host are worth claiming, beside those this node holds."""
+        """Return how many more runs of this host this node should claim."""
         host, now = self.hosts.get(host_key), self.clock()
         if host is None:
             return HostCondition().run_room(now, self._rules, held)
@@ -149,11 +149,11 @@ class HostLimiter:
         host.condition = host.condition.lent(-gone)
         self._follow_up(host, before, probed=probed)
         if gone and not host.is_asking and host.condition.pace.active <= host.quota < host.held:
-            self._keeper.request_quota(host)  # what we had too much of has come back: others wait for it
+            self._keeper.request_quota(host)  # slots beyond our quota came back: other nodes wait for them
         self._serve(host)
 
     def _follow_up(self, host: HostState, before: HostCondition, *, probed: bool) -> None:
-        """What others have to know of a change."""
+        """Publish a change that other nodes need to know."""
         was, now = before.breaker, host.condition.breaker
         if probed:
             host.prober = None
@@ -172,7 +172,7 @@ class HostLimiter:
             self._keeper.save_change(host)
 
     def remove_holder(self, holder: SlotHolder) -> None:
-        """A worker is gone, and its turns with it."""
+        """Forget a worker that is gone, and take back its slots."""
         for host in list(self.hosts.values()):
             count = host.lent.pop(holder, 0)
             host.called.pop(holder, None)
@@ -203,7 +203,7 @@ class HostLimiter:
         return is_plain
 
     def look(self, host: HostState) -> None:
-        """Something that is not asked for may have changed."""
+        """Serve waiting requests: something may have changed without a message."""
         self._serve(host)
 
     def _serve(self, host: HostState) -> None:
@@ -226,14 +226,14 @@ class HostLimiter:
             self._arm(host, now, rules)
 
     def apply_quota(self, host: HostState, given: QuotaGrant, asked_at: float, in_use: int = 0) -> None:
-        """Take over the quota of this node; recall what is lent beyond it."""
+        """Apply the quota of this node; recall slots that are lent beyond it."""
         now, rules, had = self.clock(), self.rules_of(host), host.held
         host.is_asking, host.is_contested = False, given.is_contested
         host.quota, host.quota_until = given.slots, asked_at + QUOTA_S
         host.held = max(given.slots, in_use)
         if given.slots:
             self.short.pop(host.host_key, None)
-        if given.is_contested and given.slots and not had:  # another node may have asked it just now
+        if given.is_contested and given.slots and not had:  # another node may have requested the host a moment ago
             pace = host.condition.pace
             pace = replace(pace, next_at=max(pace.next_at, now + host.condition.delay_s(rules)))
             host.condition = replace(host.condition, pace=pace)
@@ -260,7 +260,7 @@ class HostLimiter:
             self._call_back_for(host)
 
     def _call_back_for(self, host: HostState) -> None:
-        """Others may have more than they use, or more than their share."""
+        """Recall slots from workers that hold more than they use, or more than their share."""
         wanted = Counter(ask.holder for ask in host.asks)
         share = max(1, host.condition.pace.active // len({*wanted, *+host.lent}))
         for holder, count in host.lent.items():
@@ -271,7 +271,7 @@ class HostLimiter:
                 holder.send([SlotRecall(host.host_key, called)])
 
     def _grant(self, host: HostState, now: float, rules: HostRules) -> None:
-        """One turn at a time, each told of by itself."""
+        """Grant one slot at a time, each with its own message."""
         while host.asks and not host.is_taking_probe and host.condition.pace.active < host.slots(now):
             wait = host.condition.wait(now, rules)
             if wait is not None:
@@ -294,7 +294,7 @@ class HostLimiter:
         self._keeper.let_in(host)
 
     def probe_taken(self, host: HostState, known: Breaker | None) -> None:
-        """The store has given us the probe; or it has not, and says how things are: our clocks may differ a little."""
+        """Apply the answer of the store: the probe is ours, or the stored breaker applies (clocks may differ)."""
         host.is_taking_probe = False
         now, rules = self.clock(), self.rules_of(host)
         is_ours = known is None and host.condition.breaker.opened_at is not None
@@ -303,7 +303,7 @@ class HostLimiter:
         elif is_ours and host.asks:
             log.info("breaker_probe_started", host=host.host_key)
             self._let_in(host, now, rules, SlotKind.PROBE)
-        elif is_ours:  # the worker that wanted it is gone
+        elif is_ours:  # the worker that requested it is gone
             self._keeper.probe_ended(host)
         self._serve(host)
 
@@ -313,14 +313,14 @@ class HostLimiter:
         late = sum(ask.until <= now for ask in host.asks)
         if late:
             if host.condition.delay_s(rules) > 0:
-                late = len(host.asks)  # those that came later must not overtake those that are sent away
+                late = len(host.asks)  # later requests must not overtake the deferred ones
             wait = host.condition.wait(now, rules) or Wait(WaitReason.PACE, host.condition.interval_s(rules))
             if not host.slots(now):
                 wait, self.short[host.host_key] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S
             self._send_away(host, late, wait, rules)
 
     def _send_away(self, host: HostState, count: int, wait: Wait, rules: HostRules) -> None:
-        """The oldest of those who wait, each with a time to come back at."""
+        """Defer the oldest waiting requests, each with the time to try again."""
         times: dict[SlotHolder, list[float]] = {}
         host.sent_away += count
         for number in range(count):
@@ -343,7 +343,7 @@ class HostLimiter:
 
 
 class InProcessHolder:
-    """Who fetches in the node's own process: it asks as a worker does."""
+    """A client in the node's own process, which requests slots as a worker does."""
 
     def __init__(self, slots: Permits) -> None:
         self._turns = slots
@@ -357,7 +357,7 @@ class InProcessHolder:
 
 
 def _forget(asks: deque[PendingRequest], holder: SlotHolder, count: int) -> None:
-    """The latest of a worker that found what it needed elsewhere."""
+    """Drop the latest requests of a worker that got its slots in another way."""
     for host_key in range(len(asks) - 1, -1, -1):
         if count and asks[host_key].holder is holder:
             del asks[host_key]

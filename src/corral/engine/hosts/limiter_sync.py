@@ -1,7 +1,7 @@
 """Synchronizes the host limiter with the database: breakers outlive a restart and are shared between nodes.
 
-The database is asked once a second. In between, this node goes by what it knows itself, and one probe is one probe
-because the store lets only one caller take it.
+The database is read once a second; in between, this node uses its own state. The store lets only one node take the
+probe of a host.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 _EVERY_S = 1.0
-# One that was called up and has not asked by now is not coming.
+# A page that was released and has not requested its host by now will not do so.
 _CALL_AGAIN_S = 5.0
 _CLEAN_EVERY = 600
 _FORGOTTEN_AFTER_S = 86_400.0
@@ -67,7 +67,7 @@ class LimiterSync:
         self._parts = HostQuotas(store, owner, self.limiter, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
-        """Before anything is claimed: what was closed before a restart is closed after it."""
+        """Load the breakers before the first claim: a breaker stays open across a restart."""
         await self._until_stored(self._adopt_all)
         spawn(self._run())
         spawn(self._parts.run())
@@ -94,7 +94,7 @@ class LimiterSync:
         await self._free_forgotten()
 
     async def _free_forgotten(self) -> None:
-        """Pages that were sent to wait while the waiting ended."""
+        """Wake pages that were deferred while their host became free."""
         self._rounds += 1
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
@@ -132,7 +132,7 @@ class LimiterSync:
             pace = replace(pace, blocked_until=max(pace.blocked_until, now + stored.blocked_for_s))
         is_shared = theirs.opened_at is not None or ours.opened_at is not None
         if ours.opened_at is None and theirs.opened_at is None:
-            # After a restart; afterwards each node counts for itself.
+            # Only after a restart; then each node counts on its own.
             is_shared = ours.failures == 0
         host.condition = HostCondition(pace, theirs if is_shared and host.prober is None else ours)
         self.limiter.look(host)
@@ -145,7 +145,7 @@ class LimiterSync:
 
     @property
     def shared_host_keys(self) -> list[str]:
-        """The hosts of whose turns this node has a part."""
+        """The hosts of which this node has a quota."""
         return self._parts.host_keys
 
     def request_quota(self, host: HostState) -> None:

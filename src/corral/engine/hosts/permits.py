@@ -42,8 +42,8 @@ TELL_EVERY_S = 1.0
 _IDLE_ROUNDS = 2
 _DELAY_AGAIN_S = 60.0
 _MAX_PLACES = 10_000
-# How long a slot is held for the first page of a crawl while only later ones ask for it. The first one may itself wait
-# for something that a later one has, such as a browser.
+# How long to reserve a slot for the next page in crawl order while only later pages request it. That page may itself
+# wait for something that a later page holds, such as a browser.
 _HOLD_S = 1.0
 
 
@@ -59,18 +59,18 @@ class _Waiter(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _Loan:
-    """What this worker has of one host."""
+    """The slots of one host in this worker."""
 
     free: int = 0
     used: int = 0
-    owed: int = 0  # called back while in use
-    asked: int = 0  # turns asked for and not answered yet
+    owed: int = 0  # recalled while in use
+    asked: int = 0  # requested slots without an answer yet
     at_once: int = 0
-    waiters: "list[_Waiter]" = field(default_factory=list)  # by the numbers of their visits
-    on_hold: "list[SlotKind]" = field(default_factory=list)  # slots for pages that have not asked for them yet
+    waiters: "list[_Waiter]" = field(default_factory=list)  # by visit number
+    on_hold: "list[SlotKind]" = field(default_factory=list)  # slots reserved for pages that have not requested them yet
     hold_timer: asyncio.TimerHandle | None = None
-    back: int = 0  # to be given back with the next telling
-    well: int = 0  # visits that ended well since the last telling, and how long they took together
+    back: int = 0  # to be returned with the next report
+    well: int = 0  # successful visits since the last report, and their total duration
     latency_s: float = 0.0
     ill: list[VisitResult] = field(default_factory=list)
     idle_rounds: int = 0
@@ -134,14 +134,14 @@ class Permits:
         loan.at_once = max(loan.at_once, at_once)
         turn: asyncio.Future[Deferred | SlotKind] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(visit, turn, page)
-        # The visit that began first gets the next turn, even if it came here later than another one.
+        # The visit that began first gets the next slot, even if it requested it later than another one.
         bisect.insort(loan.waiters, waiter, key=_number)
         if page is not None:
             page.notify(self._offer)
             page.on_refusal = functools.partial(self._send_back, host_key, waiter)
         self._offer(host_key)
         if len(loan.waiters) > loan.asked + len(loan.on_hold):
-            # In one message for all that come to wait in this turn of the loop.
+            # One message for all visits that start waiting in this iteration of the event loop.
             asyncio.get_running_loop().call_soon(self._ask, host_key)
         try:
             return await turn
@@ -157,7 +157,7 @@ class Permits:
                 page.on_refusal = None
 
     def _send_back(self, host_key: str, waiter: _Waiter, deferred: Deferred) -> None:
-        """A page that waits here is behind one that was sent back."""
+        """Defer pages that wait here behind a page that was deferred."""
         loan = self._loans[host_key]
         if waiter not in loan.waiters or waiter.turn.done():
             return
@@ -219,7 +219,7 @@ class Permits:
         loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
 
     def set_delay(self, host_key: str, delay_s: float) -> None:
-        """What robots.txt asks for. What is lent goes back at once: the next turn is the node's to give."""
+        """Apply the Crawl-delay of robots.txt. Return the loan at once: the node grants the next slot."""
         told, at = self._delays.get(host_key, (0.0, 0.0))
         if told == delay_s and time.monotonic() - at < _DELAY_AGAIN_S:
             return
@@ -270,7 +270,7 @@ class Permits:
                 loan.on_hold.insert(0, kind)
                 return
             else:
-                self.leave(host_key, kind, Answer())  # the visit that asked for it is gone
+                self.leave(host_key, kind, Answer())  # the visit that requested it is gone
         if loan is not None and loan.hold_timer is not None:
             loan.hold_timer.cancel()
             loan.hold_timer = None
@@ -294,7 +294,7 @@ def _admit(waiter: _Waiter, kind: SlotKind) -> None:
 
 
 def _refuse(loan: _Loan, host_key: str, reason: WaitReason, seconds: Sequence[float]) -> None:
-    """Send away the visits that began last: more may wait here by now than the node knew of."""
+    """Defer the visits that began last: more may wait here than the node knew."""
     waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
     kept = max(0, len(waiters) - len(seconds))
     loan.waiters = waiters[:kept]
@@ -322,7 +322,7 @@ class PermitVisit:
         self.number = number
         self._queued = queued
         self._stays: dict[str, _Stay] = {}
-        self._host_key: str | None = None  # that was asked last
+        self._host_key: str | None = None  # that was requested last
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
         host_key = host_key_of(target)
@@ -358,7 +358,7 @@ class PermitVisit:
         self._permits.set_delay(host_key_of(target), delay_s)
 
     def end(self, outcome: Outcome | None) -> None:
-        """What the outcome says is said of the host that was asked last; the others have sent us there."""
+        """Report the outcome for the host that was requested last; the other hosts only redirected to it."""
         stays, self._stays = self._stays, {}
         for host_key, stay in stays.items():
             if outcome is None:
@@ -375,7 +375,7 @@ def _answer_of(stay: _Stay, outcome: Outcome) -> Answer:
         # The status may be the proxy's own: it must not slow the host down either.
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
     status, told = stay.status, stay.retry_after
-    if status is None:  # a browser was there, and its outcome knows
+    if status is None:  # a browser made the requests; its outcome has the host
         seen = _status_of(outcome)
         status = seen if isinstance(seen, int) else None
     if told is None and isinstance(outcome, Failed):

@@ -1,7 +1,7 @@
 """The quotas of this node where several nodes use the same hosts. The store divides: see domain.hosts.quota.
 
-A part is asked for when a host is asked for the first time, looked at once a second as long as another node has one,
-four times a second while one of us has none, and dropped when no visit needs the host any more.
+A node requests a quota with its first request to a host, checks it once a second while another node has one (four
+times a second while a node has none), and drops it when no visit needs the host any more.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from corral.engine.hosts.limiter import HostLimiter
 log = structlog.get_logger()
 
 _LOOK_EVERY_S = 0.25
-_WHOLE_LOOK = 4  # every fourth look covers all hosts
+_WHOLE_LOOK = 4  # every fourth check covers all hosts
 
 
 class HostQuotas:
@@ -43,7 +43,7 @@ class HostQuotas:
     def want(self, host: HostState) -> None:
         host.is_asking = True
         self._wanted[host.host_key] = host
-        if not self._is_asking:  # all that come to want one meanwhile are asked for together
+        if not self._is_asking:  # hosts that need a quota in the meantime are requested together
             self._is_asking = True
             self._write(self._ask_for_wanted())
 
@@ -70,7 +70,7 @@ class HostQuotas:
     def _ask_of(self, host: HostState) -> QuotaRequest:
         rules = self._limiter.rules_of(host)
         in_use = host.condition.pace.active
-        # Nothing more goes out until the answer has come: it may be less.
+        # Lend nothing more until the answer arrives: the quota may shrink.
         host.quota = min(host.quota, in_use)
         wanted = max(1, in_use + len(host.asks) + host.sent_away)
         return QuotaRequest(host.host_key, rules.pace.most_at_once, in_use, wanted, host.condition.delay_s(rules))

@@ -1,6 +1,6 @@
-"""How many runs a node may claim for each host, so that a run is claimed when it can run.
+"""How many runs a node may claim for each host, so that claimed runs can start at once.
 
-The host limiter has the last word when a run asks for its slot; this keeps runs in the queue that would only wait for
+The host limiter decides when a run requests its slot; this keeps runs in the queue that would only wait for
 one. Runs of a host without room are set aside by the claim and woken by a later one.
 """
 
@@ -28,14 +28,14 @@ class Crowds:
         self._refused_at[host_key] = now
 
     def learn(self, waited_for: Sequence[str], now: float) -> None:
-        """Take over what a claim found. A run that was refused its slot a moment ago may not be written yet."""
+        """Store what a claim found. A run that was deferred a moment ago may not be written yet."""
         refused = list(self._refused_at.items())
         self.hosts = {*waited_for, *(host_key for host_key, at in refused if now - at < _REFUSED_S)}
         for host_key in [host_key for host_key, _ in refused if host_key not in self.hosts]:
             self._refused_at.pop(host_key, None)
 
     def limit(self, host_key: str, room: RunRoom, now: float) -> RunRoom:
-        """What is left of the room after a refusal not long ago."""
+        """Return the room that remains after a recent refusal."""
         since = now - self._refused_at.get(host_key, -_CAREFUL_S)
         if since >= _CAREFUL_S:
             return room
@@ -45,7 +45,7 @@ class Crowds:
 
 
 class RunRooms:
-    """A `HostRoom` for one claim. The store calls it from another thread: it reads what the node does not change."""
+    """Return a `HostRoom` for one claim. The store calls it from another thread, so it reads only immutable state."""
 
     def __init__(self, limiter: HostLimiter, held: Counter[str], crowds: Crowds) -> None:
         self._limiter = limiter
@@ -58,11 +58,11 @@ class RunRooms:
         for host_key in list(crowds.hosts):
             host = limiter.hosts.get(host_key)
             if host is not None and host.is_contested and self._room(host_key).runs == 0:
-                host.sent_away = max(1, host.sent_away)  # this node wants slots although no run of it asks
+                host.sent_away = max(1, host.sent_away)  # this node wants slots although none of its runs requests one
 
     @property
     def ready_in_s(self) -> float:
-        """When to claim again although nothing has ended: a host may have room, or this claim did not see every run."""
+        """Return when to claim again even if no run ends: a host may get room, or this claim did not see every run."""
         if self._set_aside >= MOST_SET_ASIDE:
             return 0.0
         return min((room.ready_in_s for room in self._rooms.values() if room.runs == 0), default=float("inf"))

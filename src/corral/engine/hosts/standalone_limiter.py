@@ -47,5 +47,5 @@ class StandaloneLimiter:
 
 
 async def _once(write: Callable[[], Awaitable[T]]) -> T:
-    """Nothing here is worth more than one try: a look is no run."""
+    """Write without a retry: a preview is no run."""
     return await write()

@@ -1,4 +1,4 @@
-"""Which worker gets which run, how much more fits, and who is over its time."""
+"""Assign runs to workers, compute free capacity, and find runs past their time limit."""
 
 import time
 from collections import Counter, deque
@@ -13,7 +13,7 @@ from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
 
-# The executor keeps to the limit itself; this is how much later the node steps in, and then kills.
+# The executor enforces the limit itself; after this extra time the node cancels the run, and then kills the worker.
 _MARGIN_S = 1.0
 _KILL_AFTER_S = 2.0
 _DEFAULT_TIMEOUT_S = 20.0
@@ -23,7 +23,7 @@ _ISOLATION_S = 30.0
 
 @dataclass(slots=True)
 class WorkerLimits:
-    """How many runs a worker executes at once; a page in a browser costs a hundred times one over HTTP."""
+    """Concurrent runs per worker; a page in a browser costs a hundred times one over HTTP."""
 
     runs: int
     browsers: int
@@ -52,7 +52,7 @@ class Assignment:
         return len(self._pool.workers) * self._limits.runs
 
     def room(self) -> int:
-        """How many more runs fit, beside suspects."""
+        """Return how many more runs fit, without suspects."""
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
         total = len(usable) * self._limits.runs
         room = total - sum(len(worker.held) for worker in usable) - len(self._waiting)
@@ -60,12 +60,12 @@ class Assignment:
         return max(0, room if most is None else min(room, most - self.count))
 
     def isolation_room(self) -> int:
-        """1 where the next suspects can be executed: one group, or one alone, at a time."""
+        """Return 1 if the isolation worker can take the next suspects: one group, or one run alone, at a time."""
         isolated = self._pool.isolated
         return int(not self._suspects and (isolated is None or not isolated.held))
 
     def count_by_host(self) -> Counter[str]:
-        """How many runs of each host are executed here, or are about to be."""
+        """Count the runs of each host that this node executes or is about to."""
         leases = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
         every = (lease.run.host_key for lease in [*leases, *self._waiting, *self._suspects])
         return Counter(host_key for host_key in every if host_key is not None)
@@ -80,7 +80,7 @@ class Assignment:
         return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
 
     def helper_room(self) -> int:
-        """A helper needs a worker without a crawl: two crawls in one process make neither of them faster."""
+        """Return whether a worker without a crawl is free: two crawls in one process make neither of them faster."""
         free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
         waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
         return max(0, min(len(free) - waiting, self.room()))
@@ -111,10 +111,10 @@ class Assignment:
             worker.send(messages)
 
     def _best_for(self, lease: Lease, workers: list[WorkerProcess]) -> WorkerProcess | None:
-        """The emptiest worker that has room for this run."""
+        """Return the least busy worker with room for this run."""
         if by_browser(lease):
             workers = [worker for worker in workers if _browsers(worker) < self._limits.browsers]
-        # A crawl rather where there is none.
+        # Prefer a worker without a crawl for a crawl.
         is_crawl = lease.run.kind in WITH_ITEMS
         worker = min(workers, key=lambda each: (is_crawl and _crawls(each), len(each.held)), default=None)
         return worker if worker is not None and len(worker.held) < self._limits.runs else None
@@ -123,7 +123,7 @@ class Assignment:
         return [worker for worker in self._pool.workers.values() if worker.takes_work]
 
     def _place_suspects(self) -> None:
-        """All of one claim together: what may not be in company was claimed alone."""
+        """Send all suspects of one claim together: a run that must be alone was claimed alone."""
         if not self._suspects:
             return
         worker = self._pool.isolated
@@ -134,7 +134,7 @@ class Assignment:
             self._suspects.clear()
 
     def tend_isolation(self, now: float) -> None:
-        """End the isolation worker when no suspect needs it, and make its place free when it is busy for long."""
+        """Stop the isolation worker when no suspect needs it, and replace it when it is busy for long."""
         worker = self._pool.isolated
         if worker is None or self._suspects:
             return
@@ -144,7 +144,7 @@ class Assignment:
                 self._pool.end_isolation()
             return
         self._idle_since = None
-        # A crawl that goes well there may take hours. It stays by itself, and the next suspects get another worker.
+        # A healthy crawl may take hours there. It stays alone, and the next suspects get another worker.
         if all(held.lease.run.kind == CRAWL and now - held.started > _ISOLATION_S for held in worker.held.values()):
             self._pool.end_isolation()
 
@@ -167,7 +167,7 @@ class Assignment:
         return {key for key in self.keys() if key[0] == run_id}
 
     def cancel_keys(self, keys: set[Key]) -> None:
-        """Stop what we may not execute any more. Nothing is written: the row is no longer ours."""
+        """Stop runs whose lease this node lost. Write nothing: another node owns the row."""
         self._waiting = deque(lease for lease in self._waiting if lease.key not in keys)
         self._suspects = deque(lease for lease in self._suspects if lease.key not in keys)
         for worker in self._pool.workers.values():
@@ -187,7 +187,7 @@ class Assignment:
             yield from worker.held
 
     def take_all(self) -> Sequence[Lease]:
-        """Everything not finished, to be given back; the workers are told to stop."""
+        """Stop the workers and return all unfinished runs, to be requeued."""
         leases = [*self._waiting, *self._suspects]
         self._waiting.clear()
         self._suspects.clear()
@@ -198,7 +198,7 @@ class Assignment:
         return leases
 
     def overdue(self, now: float) -> list[WorkerProcess]:
-        """Tell runs past their time to stop; the workers that did not stop one although they were told."""
+        """Cancel runs past their time limit; return the workers that ignored an earlier cancel."""
         stubborn = []
         for worker in self._pool.workers.values():
             for key, held in list(worker.held.items()):

@@ -1,4 +1,4 @@
-"""How a node finds crawls to help with: it looks, now and then, when it has a worker to spare."""
+"""Find crawls to help with: a node with an idle worker polls for them."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _LOOK_EVERY_S = 0.2
 
 
 class Helpers:
-    """Runs that help with one crawl, or with any."""
+    """Claims runs that help with one crawl, or with any."""
 
     def __init__(
         self, store: CrawlStore, crawl: str | None = None, clock: Callable[[], float] = time.monotonic

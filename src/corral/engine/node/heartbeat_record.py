@@ -1,4 +1,4 @@
-"""A node on record: it enters itself, says every few seconds that it lives, and leaves when it stops."""
+"""The row of a node in the database: added at the start, refreshed every few seconds, removed at the end."""
 
 import asyncio
 import contextlib
@@ -13,8 +13,8 @@ from corral.domain.runs.node import NodeInfo
 log = structlog.get_logger()
 
 SEEN_EVERY_S = 2.5
-_STARTING_S = 0.5  # while there is no process yet, or none any more
-# A storage that does not answer must not keep a process from ending; what it could not strike is shown as lost.
+_STARTING_S = 0.5  # before the first worker process starts, and after the last one ended
+# A storage that does not answer must not keep the process from exiting; a row that remains is shown as lost.
 _LEAVE_WITHIN_S = 1.0
 
 
@@ -41,7 +41,7 @@ class NodeHeartbeat:
         self._news.set()
 
     async def leave(self) -> None:
-        """The sign of life under way is awaited: landing after the end it would enter a dead node."""
+        """Wait for the heartbeat in progress: written after the removal, it would add a dead node."""
         self._has_left = True
         self._news.set()
         with contextlib.suppress(StorageError, TimeoutError):
@@ -57,7 +57,7 @@ class NodeHeartbeat:
             try:
                 await self._store.heartbeat(self._info, processes, is_stopping=self._is_stopping)
             except StorageError as error:
-                # The node itself finds out, pauses and says so; being seen is not worth more.
+                # The node notices the problem itself, pauses and reports it.
                 log.debug("heartbeat_write_failed", reason=error.message)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SEEN_EVERY_S if processes else _STARTING_S):

@@ -1,4 +1,4 @@
-"""How large a worker may grow: past its limit it gets nothing new and is replaced when it is done with what it has."""
+"""The memory limit of workers: beyond it, a worker gets no new runs and is replaced when its runs have ended."""
 
 import contextlib
 import os
@@ -13,11 +13,11 @@ from corral.engine.node.pool import WorkerPool, WorkerProcess
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
-# Past its limit by half, what it executes is not waited for: it may be what makes it grow.
+# Beyond one and a half times the limit it is killed: its runs may be what makes it grow.
 _TOO_FAR = 1.5
 _PAGE = 4096
-# The default limit: the workers together get half of the memory, each between these. An idle worker takes 30 MiB, one
-# with a hundred runs under way a few hundred; beyond 2 GiB it leaks or reads something absurd.
+# The default limit: half of the memory for all workers together, and each between these bounds. An idle worker takes
+# 30 MiB, one with a hundred runs a few hundred; beyond 2 GiB it leaks or parses something absurd.
 _LEAST_MIB = 512
 _MOST_MIB = 2048
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -33,7 +33,7 @@ def available_mib() -> float:
     """The memory of the machine, or of the container that this process runs in."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP_LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # not there, or "max"
+        with contextlib.suppress(OSError, ValueError):  # missing, or "max"
             limits.append(int(path.read_text()))
     return min(limits) / 2**20
 
@@ -45,7 +45,7 @@ class MemoryLimit:
         self._next = 0.0
 
     def enforce(self) -> None:
-        """Called often; looks once a second."""
+        """Check the memory, at most once a second."""
         now = time.monotonic()
         if not self._most_mib or now < self._next:
             return
@@ -69,5 +69,5 @@ class MemoryLimit:
 def _resident_mib(pid: int) -> float:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 2**20
-    except (OSError, IndexError, ValueError):  # it is gone, which others notice
+    except (OSError, IndexError, ValueError):  # the process has ended; the pool notices that
         return 0.0

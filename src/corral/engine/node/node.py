@@ -35,14 +35,14 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 _CLAIM_MAX = 200
-# With a queue to work off, a claim waits a moment for this share of the room: ten together cost little more than one.
+# While the queue is long, a claim waits briefly for this share of free room: ten runs cost little more than one.
 _WORTH_A_CLAIM = 8
 _WORTH_A_WRITE = 16
 _GATHER_S = 0.005
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
-# Later than this, it was the loop that stood still: what the workers have said meanwhile is read first.
+# A later check means that the event loop was blocked: read the messages of the workers first.
 _STOOD_STILL_S = 1.0
 
 
@@ -100,7 +100,7 @@ class Node:
         self._spawn(self._watch())
 
     def wake(self) -> None:
-        """A hint that there may be work."""
+        """Wake the node: there may be work."""
         self._wake.set()
 
     def abort(self, run_id: str) -> None:
@@ -125,17 +125,17 @@ class Node:
         return [worker.process.pid for worker in self._pool.workers.values()]
 
     def stop_now(self) -> None:
-        """A second request to stop: do not wait for the grace period."""
+        """Stop without waiting for the grace period, after a second signal."""
         self._hurry.set()
 
     async def stop(self) -> None:
-        """Claim nothing more, let what runs finish for a while, give the rest back, end the workers."""
+        """Stop claiming, let runs finish within the grace period, requeue the rest, and stop the workers."""
         self._claiming = False
         self._wake.set()
         grace_ends = time.monotonic() + self._options.grace_s
-        # One end for all of the waiting: a database that does not answer must not be waited for thrice.
+        # One deadline for all waits: a database that does not answer must not cost three timeouts.
         last_writes_end = grace_ends + _LAST_WRITES_S
-        if self._dispatching is not None:  # a claim under way still brings runs
+        if self._dispatching is not None:  # a claim in progress still returns runs
             await asyncio.wait({self._dispatching}, timeout=last_writes_end - time.monotonic())
         while self.executing and not self._hurry.is_set() and time.monotonic() < grace_ends:
             await self._pulse.wait(0.05)
@@ -171,21 +171,21 @@ class Node:
                 pass
 
     def _room(self) -> int:
-        """For how many more there is time and place."""
+        """Return how many more runs this node can take now."""
         if not self._claiming:
             return 0
         return min(self._assignment.room() - len(self._still_counted()), _CLAIM_MAX)
 
     def _still_counted(self) -> list[Lease]:
-        """Ended runs that still take room: the database must never show more running than are allowed.
+        """Count ended runs that are not settled yet: the database must never show more running runs than allowed.
 
-        Where writes land in the order they are asked for, a claim cannot overtake the settling before it.
+        If writes are applied in order, a claim cannot overtake the settlement before it.
         """
         keys: Iterable[Key] = self._unasked if self._store.runs.writes_in_order else self._settling
         return [self._settling[key].lease for key in keys]
 
     async def _claim(self, room: int) -> int:
-        """How many were there to be had."""
+        """Claim runs and return how many there were."""
         try:
             leases = await self._claim_leases(room)
         except StorageError as error:
@@ -211,7 +211,7 @@ class Node:
         return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
-        """Before the runs: a session may be sealed with a key made after the workers were started."""
+        """Send new vault keys before the runs: a session may be sealed with a key newer than the workers."""
         kids = {kid for lease in leases for kid in lease.kids}
         if kids and (keys := self._options.keys_for(kids)) is not None:
             self._pool.tell_keys(keys)
@@ -249,7 +249,7 @@ class Node:
             self._wake.set()
 
     def _note_outcome(self, run: Run, outcome: AttemptOutcome, took_s: float) -> None:
-        """A bug in what others make of an outcome must not cost it its settling."""
+        """Call the observers of outcomes. A bug in one of them must not prevent the settlement."""
         try:
             self._note(run, outcome, took_s)
         except Exception as error:
@@ -277,7 +277,7 @@ class Node:
         try:
             return await self._until_stored(lambda: self._ask_to_settle(settlements))
         except CorralError as error:
-            # The database is well and refuses this: trying again would be for ever.
+            # The database works and rejects this write: a retry would fail forever.
             if len(settlements) > 1:
                 return [(await self._store_settlements([each]))[0] for each in settlements]
             lease = settlements[0].lease
@@ -296,7 +296,7 @@ class Node:
             raise
 
     def _on_aborted(self, aborted: list[HeldLease]) -> None:
-        """The worker confirms that it stopped. Where that was our time limit, the run has to hear of it."""
+        """Handle a confirmed cancel. If the time limit caused it, the run fails with a timeout."""
         ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
         ended += [(held, report_self_cancel()) for held in aborted if held.cancelled_at is None]
         if ended:
@@ -321,7 +321,7 @@ class Node:
         self._write(self._until_stored(lambda: self._store.runs.lose(losses)))
 
     def _after_our_own_kill(self, held: list[HeldLease]) -> None:
-        """We killed the worker because one run would not stop; the others are not to blame."""
+        """Handle a worker that was killed because one run did not stop: that run timed out, the others are requeued."""
         late = [each for each in held if each.timed_out]
         leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
         if late:
@@ -330,7 +330,7 @@ class Node:
             self._write(self._release(leases, "worker restarted"))
 
     async def _watch(self) -> None:
-        """Deadlines of runs, workers that say nothing, leases that may have lapsed."""
+        """Check deadlines of runs, silent workers, and leases that may have expired."""
         while True:
             asleep = time.monotonic()
             await asyncio.sleep(_WATCH_EVERY_S)
@@ -350,15 +350,15 @@ class Node:
     # -- leases that were taken away ---------------------------------------------------------------
 
     def _snapshot(self) -> HeldLeases:
-        """For the renewer's thread. What waits to be settled is ours until that is written."""
+        """Return the held leases, for the renewer thread. A run stays held until its settlement is written."""
         return HeldLeases(tuple(self._pool.workers.values()), (*self._assignment.waiting_keys(), *list(self._settling)))
 
     async def _cancel_lost(self, keys: set[Key]) -> None:
-        """Stop those of them that are ours no longer; a run that was resumed and claimed anew meanwhile is."""
+        """Stop the runs whose lease was lost, unless this node has claimed them again in the meantime."""
         try:
             held = await asyncio.to_thread(self._store.runs.renew_from_thread, list(keys), self.owner, LEASE_S)
         except StorageError:
-            return  # the renewer will find out
+            return  # the renewer notices the loss
         self._assignment.cancel_keys(keys - held)
 
     def _cancel_from_thread(self, keys: set[Key]) -> None:
@@ -371,7 +371,7 @@ class Node:
         await self._until_stored(lambda: self._store.runs.release(leases, reason))
 
     async def _until_stored(self, write: Callable[[], Awaitable[T]], *, makes_room: bool = True) -> T:
-        """Repeat a write until the database takes it: what was done must not be forgotten over a full disk."""
+        """Repeat a write until the database accepts it: a full disk must not lose finished work."""
         while True:
             try:
                 stored = await write()

@@ -1,4 +1,4 @@
-"""How much a node takes on, and what its workers are told."""
+"""Limits of a node, and the configuration of its workers."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -18,5 +18,5 @@ class NodeOptions:
     crawls: int = 5  # at once
     max_memory_mib: int = 0  # of a worker process; 0 is no limit
     host_rules: HostRules = field(default_factory=HostRules)
-    # All keys of the vault where one of these is new to the workers, else None.
+    # Returns all vault keys if the workers lack one of the given ones, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

@@ -1,4 +1,4 @@
-"""The worker processes of a node: started, given tasks, listened to, replaced when they die."""
+"""The worker processes of a node: start them, send tasks, read their messages, replace dead ones."""
 
 import asyncio
 import contextlib
@@ -109,11 +109,11 @@ class WorkerPool:
 
     @property
     def isolated(self) -> WorkerProcess | None:
-        """The worker for suspects, while there is one that is ready."""
+        """Return the isolation worker, if there is one that is ready."""
         return next((worker for worker in self.workers.values() if worker.is_isolated), None)
 
     def isolate(self) -> None:
-        """Start a worker beside the others, for suspects, so that they take no place from other runs."""
+        """Start the isolation worker in addition to the others, so that suspects take no capacity from other runs."""
         if self._stopping or (self._isolating is not None and not self._isolating.done()):
             return
         number = max([self._size, *self._processes]) + 1
@@ -122,7 +122,7 @@ class WorkerPool:
         self._isolating.add_done_callback(self._keepers.discard)
 
     def end_isolation(self) -> None:
-        """Let the isolation worker end when it is done with what it has, and make its place free."""
+        """Retire the isolation worker: it ends after its current runs, and another one may start."""
         if (worker := self.isolated) is not None:
             worker.is_isolated, worker.outgrown = False, True
             self._isolating = None
@@ -145,24 +145,24 @@ class WorkerPool:
         await asyncio.gather(*done, *late, return_exceptions=True)
 
     def tell_keys(self, keys: list[str]) -> None:
-        """A new key of the vault, for the workers there are and those to come."""
+        """Send the vault keys to all workers, present and future."""
         self._config = {**self._config, "vault_keys": keys}
         for worker in self._processes.values():
             worker.send([wire.ReplaceKeys(keys)])
 
     def kill(self, worker: WorkerProcess) -> None:
-        """End a worker that does not listen any more; its keeper starts another one."""
+        """Kill a worker that no longer reads its messages; its supervisor task starts another one."""
         worker.retiring = True
         _kill(worker.process)
 
     def kill_for(self, worker: WorkerProcess, why: str, cause: DeathCause) -> None:
-        """End a worker over what it does; the cause says which of its runs is to blame."""
+        """Kill a worker; the cause determines which of its runs is to blame."""
         if worker.killed_for is None:
             worker.killed_for, worker.cause = why, cause
             _kill(worker.process)
 
     def kill_silent(self) -> None:
-        """End workers that do not even send heartbeats; what they held counts as lost with them."""
+        """Kill workers that send no heartbeats; their runs count as lost."""
         for worker in self.workers.values():
             if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
                 log.warning("worker_silent_killed", pid=worker.process.pid, runs=len(worker.held))
@@ -177,14 +177,14 @@ class WorkerPool:
         quick_deaths = 0
         while not self._stopping:
             await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
-            # One that was ready is replaced at once; one that cannot even start, after a while.
+            # Replace a worker that was ready at once, one that failed to start after a delay.
             quick_deaths = 0 if await self._keep_once(number) else quick_deaths + 1
 
     async def _keep_once(self, number: int, *, is_isolated: bool = False) -> bool:
-        """One worker process from its start to its end; whether it was ever ready."""
+        """Run one worker process from start to end; return whether it was ever ready."""
         try:
             worker = await self._spawn(number)
-        except OSError as error:  # no process, memory or file descriptor left, for now
+        except OSError as error:  # out of processes, memory or file descriptors
             log.warning("worker_start_failed", reason=str(error))
             return False
         worker.is_isolated = is_isolated
@@ -193,7 +193,7 @@ class WorkerPool:
         try:
             exit_status, cause, was_ready = await self._listen(worker)
         except Exception as error:
-            # A bug of ours in taking an answer must not cost the node this worker for good.
+            # A bug in the handling of a message must not cost the node this worker permanently.
             log.error("worker_message_invalid", exc_info=error)
             exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
         finally:
@@ -242,9 +242,9 @@ class WorkerPool:
         return worker
 
     async def _listen(self, worker: WorkerProcess) -> tuple[str, DeathCause, bool]:
-        """Hand on what the worker says until it is gone; how it ended and why, and whether it was ever ready.
+        """Dispatch the messages of the worker until it ends; return how and why it ended, and if it was ever ready.
 
-        Runs are handed to a worker that is ready, or they would be blamed for what killed it on its way there.
+        Only a ready worker gets runs: otherwise they would be blamed for a failed start.
         """
         drain = asyncio.create_task(self._keep_stderr(worker), name="stderr")
         too_slow = asyncio.get_running_loop().call_later(_START_S, _kill, worker.process)
@@ -282,7 +282,7 @@ class WorkerPool:
             elif isinstance(message, wire.RunEnd | wire.RunAborted):
                 held = worker.held.pop((message.run_id, message.epoch), None)
                 if held is None:
-                    continue  # cancelled, and given up by the node in the meantime
+                    continue  # cancelled and released by the node in the meantime
                 if isinstance(message, wire.RunAborted):
                     aborted.append(held)
                 else:
@@ -295,7 +295,7 @@ class WorkerPool:
             self._events.aborted(aborted)
 
     async def _keep_stderr(self, worker: WorkerProcess) -> None:
-        """The last of what it complained about, for the day it dies."""
+        """Keep the tail of its stderr, for the report of its death."""
         assert worker.process.stderr is not None
         kept = 0
         while chunk := await worker.process.stderr.read(65536):
@@ -306,7 +306,7 @@ class WorkerPool:
 
 
 def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str, cause: DeathCause) -> list[Loss]:
-    """What the death of this worker means for each of the runs that it held."""
+    """Return the loss or interruption of each run that the dead worker held."""
     keys = [each.lease.key for each in held]
     executing = None if worker.mark is None else worker.mark.find(keys)
     run_id = None if executing is None else executing[0]
@@ -327,7 +327,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _describe_exit(code: int) -> tuple[str, str | None]:
-    """For people, and the name of the signal where it was one."""
+    """Describe an exit status, with the name of the signal."""
     if code >= 0:
         return f"exited with {code}", None
     try:

@@ -1,6 +1,6 @@
-"""Keeping leases: a thread that listens for the heartbeats of workers and renews what living ones hold.
+"""Renew leases: a thread that reads the heartbeats of workers and renews the leases of those that live.
 
-It shares nothing with the event loop but a snapshot, so that a loop standing still costs no lease.
+It shares only a snapshot with the event loop, so that a blocked loop costs no lease.
 """
 
 import select
@@ -22,7 +22,7 @@ SELF_FENCE_S = 7.0
 
 @dataclass(frozen=True, slots=True)
 class HeldLeases:
-    """What is held right now: by each worker, and by the node itself before and after its worker."""
+    """The leases held now: by each worker, and by the node before and after the execution."""
 
     workers: tuple[WorkerProcess, ...]
     by_node: tuple[Key, ...]
@@ -57,7 +57,7 @@ class Renewer:
 
     @property
     def has_lapsed(self) -> bool:
-        """True once leases may have run out without our knowing."""
+        """Whether leases may have expired unnoticed."""
         return time.monotonic() - self._confirmed > LEASE_S
 
     def _run(self) -> None:
@@ -76,7 +76,7 @@ class Renewer:
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
         while not self._stop.is_set():
-            # At least one look, however late: beats that have gathered while we stood still count.
+            # Read at least once, however late: heartbeats that arrived during a pause count.
             left_s = max(0.0, min(until - time.monotonic(), 0.2))
             if not by_fd:
                 self._stop.wait(left_s)
@@ -100,14 +100,14 @@ class Renewer:
         try:
             held = self._store.renew_from_thread(keys, self._owner, LEASE_S)
         except StorageError:
-            return  # not confirmed; the fence closes by itself if this goes on
+            return  # not confirmed; the fence closes by itself if this continues
         self._confirmed = now
         if len(held) < len(keys):
             self._lost(set(keys) - held)
 
 
 def _drain(worker: WorkerProcess) -> bool:
-    """Read away what has gathered; False where the worker has closed its end."""
+    """Read all pending heartbeats; return False if the worker closed its end."""
     heard = False
     while True:
         try:

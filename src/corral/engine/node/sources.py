@@ -1,4 +1,4 @@
-"""Where a node finds its next runs: in the database, in its order. Messages wake the node and are accounted for."""
+"""Sources of runs for a node. The database determines the order; messages only wake the node and are acknowledged."""
 
 import time
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from corral.engine.node.crawl_helpers import Helpers
 from corral.engine.node.pool import Key
 from corral.engine.node.renewer import LEASE_S
 
-# A message whose run is still in the queue of a busy node is given up after this time; the database keeps the run.
+# A busy node drops a message whose run is still queued after this time; the database keeps the run.
 _PATIENCE_S = 5.0
 _REMEMBERED = 10_000
 
@@ -23,12 +23,12 @@ class RunSource(Protocol):
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]: ...
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
-        """Runs that help with a crawl, for a node that has nothing else to begin. No message ever names those."""
+        """Claim runs that help with a crawl, if the node has nothing else to start. No message names these runs."""
         ...
 
 
 class PollingSource:
-    """Whatever is due, by band and age."""
+    """Claims due runs by priority and age."""
 
     def __init__(self, store: EngineStore, queues: Sequence[Queue] = EVERY_QUEUE) -> None:
         self._store = store
@@ -43,7 +43,7 @@ class PollingSource:
 
 
 class SingleRunSource:
-    """The one that a person waits for."""
+    """Claims the one run of a command such as `corral scrape`."""
 
     def __init__(self, store: EngineStore, run_id: str) -> None:
         self._store = store
@@ -58,7 +58,7 @@ class SingleRunSource:
 
 
 class RunDelivery(NamedTuple):
-    """A message that names a run, and how to report what became of it: taken up, and later ended."""
+    """A message that names a run, with callbacks for its claim and its end."""
 
     run_id: str
     report_start: Callable[[], None]
@@ -138,7 +138,7 @@ class MessageSource(PollingSource):
             _decline(errand, why)
 
     def forget(self, still: Iterable[Key]) -> None:
-        """Report the end of what is executed no longer."""
+        """Report the end of runs that are no longer executed."""
         for key in self._executing.keys() - set(still):
             for errand in self._executing.pop(key):
                 errand.report_end("executed")

@@ -1,4 +1,4 @@
-"""The node's side of runs with items: what they report is written, and they are given more."""
+"""The node's side of runs with items: write their reports and return the next items."""
 
 import time
 from collections import Counter
@@ -50,7 +50,7 @@ class Steps:
     async def _write_report(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
         plan = plan_of(lease.run.payload)
         try:
-            # A crawl that gets on is no reason to look for more runs.
+            # Progress of a crawl frees no room for more runs.
             step = await self._until_stored(
                 lambda: self._store.crawls.step(lease, report, plan.bounds), makes_room=False
             )
@@ -63,11 +63,11 @@ class Steps:
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawls.count_changes(lease.run_id))
         except Exception as error:
-            # The database is well and refuses this: the run is told, and ends for it.
+            # The database works and rejects this report: the run fails.
             log.error("crawl_report_refused", run=lease.run_id, exc_info=error)
             worker.send([messages.refuse_report(lease, f"{type(error).__name__}: {error}"[:500])])
             return
-        if step is None:  # it is ours no longer, which the renewer would find out a moment later
+        if step is None:  # the lease is lost; the renewer would notice a moment later
             self._lost({lease.key})
         else:
             worker.send([messages.send_batch(lease, step._replace(left_s=_time_left_s(lease, plan)))])
@@ -75,7 +75,7 @@ class Steps:
                 self._wake()
 
     async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
-        """Counted from what is stored: what a worker remembers is lost with it."""
+        """Count from the stored rows: the counts of a worker are lost with it."""
         if not plan.fields:
             return {}
         count, after = FieldCount([str(each["name"]) for each in plan.fields]), ""
@@ -86,7 +86,7 @@ class Steps:
 
 
 def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
-    """Of items that have ended, the most frequent first; what is still to be tried again has a reason, too."""
+    """Count the reasons of ended items, most frequent first. Pending items have a reason, too, and do not count."""
     found: Counter[str] = Counter()
     for state, reason, count in told:
         if state != ItemState.PENDING:
@@ -95,7 +95,7 @@ def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
 
 
 def _time_left_s(lease: Lease, plan: CrawlPlan) -> float | None:
-    """Of its time, counted from its very first start: dying does not win it any."""
+    """Return the remaining time, counted from the first start: a crash gains no time."""
     started_at = lease.run.started_at
     began = None if started_at is None else started_at.timestamp()
     if lease.run.kind == CRAWL_HELPER:  # a helper has no time of its own

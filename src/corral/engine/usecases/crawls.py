@@ -1,4 +1,4 @@
-"""Crawls as people see them: started at once, whatever the target does; looked at while they run."""
+"""Start crawls, and read their state while they run."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
 from corral.domain.sites.session import SealedSession
 from corral.runtime.new_ids import new_id
 
-# How much later than the crawl's own clock the node steps in.
+# How long after the crawl's own time limit the node intervenes.
 _MARGIN_S = 60.0
 _LOOKED_AT = 200
 _LONGEST_S = 30 * 86_400.0
@@ -32,7 +32,7 @@ _LONGEST_S = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class CrawlAccess:
-    """How the pages of a crawl are reached, where that is not as usual."""
+    """How a crawl reaches its pages: login, proxy, certificate check."""
 
     login: SealedSession | None = None
     proxy: ProxyPolicy | None = None
@@ -60,9 +60,9 @@ class Crawls:
         keep: bool = False,
         access: CrawlAccess = USUAL,
     ) -> tuple[Run, bool]:
-        """A crawl of this plan, queued. There is no probe: the target may take its time, or hang.
+        """Queue a crawl of this plan, without a probe: the target may be slow, or hang.
 
-        One to `keep` is not forgotten a while after its end.
+        With `keep`, retention does not delete it.
         """
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
@@ -82,7 +82,7 @@ class Crawls:
         return started, replayed
 
     async def _find_comparison(self, plan: CrawlPlan) -> CrawlPlan:
-        """With the run that is meant as the earlier one; BadInput where there is none that could be."""
+        """Resolve `since` to a run; raise BadInput if no crawl is comparable."""
         if plan.since is None:
             return plan
         if plan.since == LAST:
@@ -131,7 +131,7 @@ def crawl_run(
         job_id=None if job_id is None else JobId(job_id),
         kind=CRAWL,
         priority=priority,
-        max_attempts=1,  # its items are tried again, each for itself
+        max_attempts=1,  # its items are retried individually
         requested_strategy=asked or Strategy(plan.strategy),
         resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
         payload=Payload.of(payload),
@@ -139,7 +139,7 @@ def crawl_run(
 
 
 def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
-    """Where it begins: each once, however often and in whatever spelling it is named."""
+    """Return the start URLs, each once in canonical form."""
     found = {}
     for url in plan.start_urls:
         target = parse_target(url, field="url")
@@ -152,7 +152,7 @@ def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
 
 
 def _sitemaps(plan: CrawlPlan) -> list[DiscoveredLink]:
-    """Where the sitemaps of the start pages' sites are named."""
+    """Return the robots.txt URLs of the start pages, which name the sitemaps."""
     if not plan.use_sitemaps:
         return []
     targets = {target.origin: target for target in map(parse_target, plan.start_urls)}

@@ -1,4 +1,4 @@
-"""How the fields of a job are found, changed one by one: runs that start afterwards use it."""
+"""Change how single fields of a job are found. Runs that start afterwards use the change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ class FieldMaps:
         return (await self._store.get(job_id)).job.fields
 
     async def put(self, job_id: str, maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
-        """Replace those of these names, add those that are new; the others stay as and where they are."""
+        """Replace fields by name and add new ones; the others keep their place."""
         check_maps(maps)
 
         def put_in(job: Job) -> dict[str, Any]:
@@ -27,7 +27,7 @@ class FieldMaps:
         return (await self._jobs.change_by(job_id, put_in)).job.fields
 
     async def remove(self, job_id: str, name: str) -> tuple[FieldSpec, ...]:
-        """Forget how a field is found; the field itself stays."""
+        """Remove the selectors of a field; the field itself stays."""
 
         def remove_map(job: Job) -> dict[str, Any]:
             return {"fields": without_map(job.fields, name)}
@@ -41,7 +41,7 @@ def merge_maps(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[
 
 
 def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]:
-    """The fields, that one found by its name alone."""
+    """Return the fields, with this one found by its name alone."""
     known = {spec.name.strip() for spec in fields}
     if name.strip() not in known:
         raise FieldNotFound(name)
@@ -49,7 +49,7 @@ def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]
 
 
 def check_maps(maps: Sequence[FieldSpec]) -> None:
-    """The maps as fields of a job; an error names the field and its position in the request."""
+    """Convert the maps to fields of a job; an error names the field and its position in the request."""
     try:
         check_fields(maps)
     except BadInput as problem:

@@ -1,4 +1,4 @@
-"""Creating and changing jobs: everything is checked before anything is written."""
+"""Create and change jobs. Everything is checked before anything is written."""
 
 import asyncio
 import importlib
@@ -40,11 +40,11 @@ class Jobs:
     async def create(
         self, job: Job, key: IdempotencyKey | None = None, *, probes: bool = True
     ) -> tuple[StoredJob, bool]:
-        """Write a job. With a key seen before: the job from then, and True.
+        """Store a job. With an idempotency key seen before, return the earlier job and True.
 
-        The target is asked once, to refuse what cannot work; a caller that runs the job at once learns it there.
+        Probe the target once, to reject jobs that cannot work; without `probes`, the first run finds out.
         """
-        # Asked first: a repeated request is answered as before, whatever has become of the target since.
+        # First: a repeated request gets the same answer, even if the target has changed.
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.jobs.get(known), True
         checked = await self._check(job, probes=probes)
@@ -52,13 +52,13 @@ class Jobs:
         return await self._store.jobs.get(job_id), replayed
 
     async def change(self, job_id: str, changes: dict[str, Any], *, probes: bool = True) -> StoredJob:
-        """Change some of a job's properties; runs that exist keep what they were started with."""
+        """Change properties of a job; existing runs keep the ones they were started with."""
         return await self.change_by(job_id, lambda _: changes, probes=probes)
 
     async def change_by(
         self, job_id: str, changes_of: Callable[[Job], dict[str, Any]], *, probes: bool = True
     ) -> StoredJob:
-        """The same, with changes that depend on what the job is: computed again if another request changed it first."""
+        """Change a job depending on its current state; recompute the change if another request was first."""
         for _ in range(_CHANGE_TRIES):
             before = (await self._store.jobs.get(job_id)).job
             after = await self._apply_change(before, changes_of(before), probes=probes)
@@ -72,7 +72,7 @@ class Jobs:
             # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
             raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
         if job.target_url != before.target_url:
-            # Trust was given to the target a person typed, not to whatever the job is aimed at later.
+            # The user trusted the target that was typed, not a later target of the job.
             return await self._check(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
         check_what(job, is_draft=True)
         return job
@@ -81,7 +81,7 @@ class Jobs:
         return None if text is None else seal_proxy(text, self._policy, self._seal)
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
-        """A copy with an id of its own. Trust is not copied: it was given to what a person typed."""
+        """Return a copy with a new id. Trusted hosts are not copied: the user trusted the typed target."""
         original = (await self._store.jobs.get(job_id)).job
         copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
         copy_id, replayed = await self._store.jobs.add(copy, _next_slot_ms(copy), key)
@@ -91,7 +91,7 @@ class Jobs:
         target = parse_target(job.target_url)
         trusted = frozenset(job.trusted_hosts)
         check_literal(target, self._policy, trusted_hosts=trusted)
-        # What compiles selectors is loaded with the first job, in a thread: it takes longer than the loop may stand.
+        # The selector compilers are loaded with the first job, in a thread: the import would block the event loop.
         await asyncio.to_thread(importlib.import_module, "corral.extract.selectors.spec")
         check_what(job, is_draft=is_draft)
         if probes and not is_proxied(job):
@@ -100,7 +100,7 @@ class Jobs:
 
 
 def check_what(job: Job, *, is_draft: bool = False) -> None:
-    """A draft has been changed in part: what is still missing is said when a run of it is started."""
+    """Check a job. A draft may be incomplete: starting a run of it reports what is missing."""
     check_fields(job.fields)
     check_frequency(job.frequency)
     check_pages(job, is_draft=is_draft)
@@ -115,11 +115,11 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
                     "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
                 )
         if job.crawl_mode is CrawlMode.CRAWL or has_links:
-            plan_of_job(job, job.max_attempts)  # what is wrong with its scope is said now
+            plan_of_job(job, job.max_attempts)  # reports an invalid scope now
 
 
 def seal_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
-    """The proxy as a job stores it: the address in plain text, user and password sealed."""
+    """Return the proxy as a job stores it: address in plain text, user and password sealed."""
     proxy = parse_proxy(text, field)
     if proxy is None:
         return ProxyPolicy(DIRECT)
@@ -150,14 +150,14 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
 
 
 def check_selectors(spec: FieldSpec, *, field: str) -> None:
-    """BadInput where a selector cannot be compiled. The parsers are loaded with the first job, not with the server."""
+    """Raise BadInput if a selector cannot be compiled. The parsers are loaded with the first job, not before."""
     from corral.extract.selectors.spec import check_spec  # noqa: PLC0415
 
     check_spec(spec, field=field)
 
 
 def refuse_unreachable(probe: Probe) -> None:
-    """A target without an address, a forbidden one, or one that answers 5xx is refused; anything else may be tried."""
+    """Reject a target that cannot be resolved, is forbidden, or answers 5xx; accept everything else."""
     if not probe.resolved:
         raise BadInput(
             "the host of the target has no address",

@@ -1,6 +1,6 @@
-"""Looks at pages for a person who writes a job. Nothing of them is written anywhere.
+"""Preview pages for a user who writes a job. Nothing is stored.
 
-A look goes to a worker process of its own, with the same egress and the same limits as a run.
+A preview runs in its own worker process, with the same egress and limits as a run.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ _AT_ONCE = 2
 _MAX_WAITING = 4
 _MAX_SESSIONS = 200
 SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
-# Our own reasons: the caller cannot fix them, and they may be gone in a moment.
+# Internal reasons: the caller cannot fix them, and they may be temporary.
 _OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
 _HINTS = {
     "dns": "check the spelling, and the name server of this machine",
@@ -44,12 +44,12 @@ Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What a look found: the fields as a run would find them, the survey of the page, and what to mention."""
+    """The result of a preview: the fields as a run would find them, the survey of the page, and warnings."""
 
     fetched_via: Strategy
     record: dict[str, Any]
     survey: dict[str, Any]
-    problems: dict[str, str]  # by field, why it was not looked for to the end
+    problems: dict[str, str]  # by field, why the search for it was cut short
 
     @property
     def url(self) -> str:
@@ -80,7 +80,7 @@ class Previews:
     async def look(
         self, url: str, what: Survey, fields: Sequence[FieldSpec] = (), *, prefer_browser: bool = False
     ) -> Looked:
-        """At a page that no job is for yet: as a job with nothing but the address would fetch it."""
+        """Preview a page without a job, fetched as by a job with default options."""
         target = parse_target(url, field="url")
         check_literal(target, self._policy, field="url")
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
@@ -90,7 +90,7 @@ class Previews:
     async def look_for_job(
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
     ) -> tuple[tuple[FieldSpec, ...], Looked]:
-        """At the job's target, as a run of it would, for these fields or for those it has."""
+        """Preview the job's target as a run would, for these fields or those of the job."""
         job = (await self._store.jobs.get(job_id)).job
         asked = job.fields if fields is None else tuple(fields)
         needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
@@ -102,7 +102,7 @@ class Previews:
         return asked, found
 
     async def _session_of(self, job: Job) -> SealedSession | None:
-        """The one a run would be given."""
+        """Return the strategy that a run would get."""
         found = await self._store.sessions.newest(job.id, None, _MAX_SESSIONS)
         newest = max(found, key=lambda each: (each.updated_at, each.id), default=None)
         return None if newest is None else await self._store.sessions.get_sealed(newest.id)
@@ -128,7 +128,7 @@ class Previews:
         return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
 
     async def _in_turn(self, lease: Lease, timeout_s: float) -> Outcome:
-        """A few at once, and a few that wait: each is a process, and a person waits for it."""
+        """Limit concurrent and waiting previews: each needs a process, and a user waits for it."""
         if self._asked >= _AT_ONCE + _MAX_WAITING:
             raise TooManyLooks
         self._asked += 1
@@ -140,7 +140,7 @@ class Previews:
 
 
 def _explain_failure(failure: Failed | Deferred, field: str | None) -> BadInput | CannotLook:
-    """Why the page could not be looked at, in the words a run has for it."""
+    """Convert the failure of a preview to an error, with the codes of a run."""
     # The input is not at fault: the host limiter, or this installation, is.
     if isinstance(failure, Deferred) or failure.detail in _OURS or failure.code is FailureCode.WORKER_LOST:
         return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")

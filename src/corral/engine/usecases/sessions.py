@@ -1,4 +1,4 @@
-"""Logins of jobs: sealed here, opened only in a worker; and the runs that wait for one."""
+"""Sessions of jobs: sealed here, opened only in a worker; and the runs that wait for one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -32,7 +32,7 @@ from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
 _TRIES = 5
 _BATCH = 100
 _CHECKS_AT_ONCE = 2
-# What a person may have helped with by correcting the job, or by bringing a session.
+# Interventions that a user may resolve by correcting the job or adding a session.
 _ABOUT_THE_PAGE = frozenset({InterventionKind.CAPTCHA, InterventionKind.MISSING_FIELD})
 _CHECK_S = 30.0
 _DEAD = frozenset({"session_expired", "auth_state_invalid"})
@@ -42,7 +42,7 @@ Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class SessionDraft:
-    """A login as a person provides it."""
+    """A login as the user provides it."""
 
     cookies: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     storage: Mapping[str, Mapping[str, str]] = field(default_factory=dict, repr=False)
@@ -62,8 +62,8 @@ class SessionCheck:
 class Rotation:
     kid: str
     rewrapped: int
-    broken: tuple[str, ...]  # sessions whose seal does not hold
-    unused: tuple[str, ...]  # keys nothing needs any more
+    broken: tuple[str, ...]  # sessions that cannot be decrypted
+    unused: tuple[str, ...]  # keys that are no longer used
 
 
 class Sessions:
@@ -86,7 +86,10 @@ class Sessions:
     async def put(
         self, job_id: str, draft: SessionDraft, key: IdempotencyKey | None = None
     ) -> tuple[SessionInfo, bool]:
-        """Write the session of this name, in place of the one there was. With a key seen before: that one, and True."""
+        """Store a session, replacing one of the same name.
+
+        With an idempotency key seen before, return the earlier session and True.
+        """
         job = (await self._store.jobs.get(job_id)).job
         state = _state(job, draft)
         for _ in range(_TRIES):
@@ -98,16 +101,16 @@ class Sessions:
         raise SessionChanged
 
     def seal_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
-        """A login for one crawl that has no job."""
+        """Seal a login for one crawl without a job."""
         state = parse_session(url, draft.cookies, draft.storage, draft.headers, takes_headers_alone=True)
         return self._vault.keys_to_seal().seal(state, job_id="crawl", session_id=new_id(), version=1)
 
     async def resolve(
         self, intervention_id: str, draft: SessionDraft | None, note: Mapping[str, str] | None = None
     ) -> tuple[Intervention, Run]:
-        """What a person had to do is done: the run goes on, with the session given here or the newest there is.
+        """Resume a run that waited for a person, with the given session or the newest one.
 
-        The `note` says in the run's event who did it, and what.
+        `note` records in the event of the run who resumed it and why.
         """
         waiting = await self._store.interventions.get(intervention_id)
         state = None
@@ -139,7 +142,7 @@ class Sessions:
             return None
 
     async def check(self, session_id: str) -> SessionCheck:
-        """Look at the job's target with this session, in a worker of its own; the answer is kept with the session."""
+        """Request the job's target with this session, in an extra worker, and store the result with the session."""
         sealed = await self._store.sessions.get_sealed(session_id)
         job = (await self._store.jobs.get(sealed.job_id)).job
         strategy = resolve(job, job.strategy, None).strategy
@@ -152,9 +155,9 @@ class Sessions:
         return found
 
     async def rotate(self) -> Rotation:
-        """Put every session and every proxy of a job under the newest key, one made now where the vault is our file.
+        """Encrypt every session and proxy with the newest key; with a vault file, create that key now.
 
-        The key before the newest stays in the file: another process may be sealing with it right now.
+        The previous key stays in the file: another process may be sealing with it right now.
         """
         keys = self._vault.keys_to_seal()
         if self._vault.is_file:
@@ -177,7 +180,7 @@ class Sessions:
         return Rotation(newest, moved, tuple(broken), unused)
 
     async def _proxies_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """How many were moved, and the jobs whose proxy does not open."""
+        """Return how many proxies were encrypted anew, and the jobs whose proxy cannot be decrypted."""
         moved, after = 0, ""
         broken: list[str] = []
         while batch := await self._store.jobs.list_under_other_keys(keys.kids[0], after, _BATCH):
@@ -191,13 +194,13 @@ class Sessions:
                     broken.append(job.id)
                     continue
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
-                # A request that changes the job right now seals with the newest key anyway.
+                # A concurrent change of the job seals with the newest key anyway.
                 moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
         return moved, broken
 
     async def _seal_session(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.sessions.find(job.id, name) or (new_id(), 0)
-        # A key that was lost while we run is not replaced by a new one, which would open nothing of what is there.
+        # Do not replace a key that was lost at run time: a new key could decrypt nothing that is stored.
         check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.location)
         keys = self._vault.keys_to_seal()
         sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)
@@ -209,7 +212,7 @@ def _state(job: Job, draft: SessionDraft) -> SessionState:
 
 
 def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
-    """robots.txt was asked when the job was run, and this is no collecting."""
+    """Ignore robots.txt: runs obey it, and a login check collects nothing."""
     payload = replace(PagePayload.of_job(job), requires_auth=True, respect_robots=False)
     return errand(PAGE, payload, strategy, sealed, job.id)
 

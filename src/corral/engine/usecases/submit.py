@@ -1,4 +1,4 @@
-"""From a job to a queued run: the strategy is resolved once, and why is on record."""
+"""Turn a job into a queued run. The strategy is resolved once, and the reason is recorded."""
 
 import contextlib
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ _MAX_RECIPES = 50
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """What a caller may change for one run; None keeps what the job says."""
+    """Options of a job that a caller overrides for one run; None keeps the value of the job."""
 
     priority: Priority | None = None
     strategy: Strategy | None = None
@@ -60,7 +60,7 @@ class Submitter:
     async def start(
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
     ) -> tuple[Run, bool]:
-        """A new run of the job. With a key seen before: the run from then, and True."""
+        """Start a run of the job. With an idempotency key seen before, return the earlier run and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
         stored = await self._store.jobs.get(job_id)
@@ -71,7 +71,7 @@ class Submitter:
         return started, replayed
 
     async def submit(self, kind: str, document: dict[str, Any], *, max_attempts: int = 3) -> Run:
-        """A run of any kind that needs no job; `document` holds the options of its payload."""
+        """Start a run of a kind that needs no job; `document` holds the options of its payload."""
         spec = find_kind(kind)
         try:
             payload = spec.payload.parse(document)
@@ -85,14 +85,14 @@ class Submitter:
         return submitted
 
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
-        """A new run of what an ended one tried, linked to it."""
+        """Start a new run with the payload of an ended one, linked to it."""
         old = await self._store.runs.get(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
         payload = old.payload
         if old.kind == PAGE:
             page = payload.read(PagePayload)
-            # Not what it was then: the recipe may be the very thing that was mended since.
+            # Resolve the recipe again: it may have been corrected since.
             payload = Payload.of(replace(page, recipe=await self._recipe(page, old.resolved_strategy)))
         run = NewRun(
             id=RunId(new_id()),
@@ -112,9 +112,9 @@ class Submitter:
         return started, replayed
 
     async def _add(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
-        """A crawl begins anew where it began: without an item it would have nothing to do."""
+        """Store the run, and a crawl with its start items: without them it would have nothing to do."""
         if run.kind == CRAWL:
-            # What a job brings is there until its retention says otherwise.
+            # Results of a job stay until their own retention.
             return await self._store.crawls.add(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
         [made], replayed = await self._store.runs.add([(run, drafts)], key)
         return made, replayed
@@ -143,7 +143,7 @@ class Submitter:
     async def draft_run(
         self, job: Job, overrides: Overrides | None = None, extra: dict[str, Any] | None = None
     ) -> tuple[NewRun, list[EventDraft]]:
-        """The run a job would get now, with its first event, not yet written."""
+        """Return the run that the job would get now, with its first event, without storing it."""
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
         if job.crawl_mode is not CrawlMode.SINGLE:
@@ -185,7 +185,7 @@ class Submitter:
         return run, first_events(run, meta)
 
     async def _recipes(self, job: Job, plan: CrawlPlan) -> list[dict[str, Any]]:
-        """For the items of a list: others are read for their links, too, which no recipe knows."""
+        """Return the recipes for items of a list. Other crawls read pages for links, which no recipe provides."""
         is_for_others = not job.requires_auth and job.verify_tls
         if plan.listing is None or plan.strategy != AUTO or not is_for_others:
             return []
@@ -193,7 +193,7 @@ class Submitter:
         return [recipe.payload() for recipe in known if recipe.is_offered][:_MAX_RECIPES]
 
     async def _recipe(self, payload: PagePayload, strategy: Strategy) -> dict[str, Any] | None:
-        """The recipe of a replay; None where there is none, which the attempt then reports."""
+        """Return the recipe of a replay, or None, which the attempt then reports."""
         if strategy is not Strategy.API_REPLAY:
             return None
         found = await _find_recipe(self._store.recipes, payload.url, payload.fields)
@@ -217,12 +217,12 @@ class Submitter:
 
 
 def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
-    """Where a run begins that is a crawl; any other has none."""
+    """Return the start URLs of a run that is a crawl; none for any other run."""
     return seeds_of(plan_of(run.payload)) if run.kind == CRAWL else []
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
-    """That it was made, and what everybody who looks at its results has to know."""
+    """Return the first event of a run, with notes that concern its results."""
     drafts = [EventDraft(EventKind.CREATED, meta)]
     payload = run.payload.read(CommonPayload)
     if not payload.verify_tls:

@@ -1,4 +1,4 @@
-"""One attempt: performing it in the worker, and what its outcome means to the run."""
+"""Execute one attempt in the worker, and redact its outcome."""
 
 import asyncio
 import traceback
@@ -15,7 +15,7 @@ from corral.domain.runs.run import Lease
 from corral.domain.runs.settlement import Settlement
 
 _MAX_TRACEBACK = 8192
-# Executors keep to the limit themselves, and know better what took the time.
+# Executors enforce the limit themselves, and know what took the time.
 _MARGIN_S = 0.5
 
 
@@ -45,7 +45,7 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
 
 
 def redact_outcome(outcome: Outcome) -> Outcome:
-    """As it may be written into events and statistics: addresses without their secrets. Records stay what they are."""
+    """Redact secrets in URLs for events and statistics. Records stay unchanged."""
     if isinstance(outcome, Deferred):
         return outcome
     stats = redact_nested(outcome.stats)

@@ -25,14 +25,14 @@ def digest(key: Key) -> bytes:
 
 
 class SharedMark:
-    """The memory itself. The node makes it and hands its descriptor to the worker."""
+    """The shared memory. The node creates it and passes its descriptor to the worker."""
 
     def __init__(self, fd: int) -> None:
         self._memory = mmap.mmap(fd, _SIZE)
 
     @staticmethod
     def create() -> tuple["SharedMark", int]:
-        """A new one, with a descriptor that the caller passes on and closes."""
+        """Create a marker, with a descriptor that the caller passes on and closes."""
         fd = os.memfd_create("corral-mark")
         os.ftruncate(fd, _SIZE)
         return SharedMark(fd), fd
@@ -41,7 +41,7 @@ class SharedMark:
         self._memory[:] = mark
 
     def find(self, keys: Iterable[Key]) -> Key | None:
-        """The one of these runs that the worker is in, or was in when it died."""
+        """Return which of these runs the worker is in, or was in when it died."""
         mark = self._memory[:]
         return None if mark == _IDLE else next((key for key in keys if digest(key) == mark), None)
 
@@ -53,7 +53,7 @@ _run: ContextVar[bytes | None] = ContextVar("run", default=None)
 
 
 def context_of(key: Key) -> Context:
-    """For the task of a run. Tasks that it starts inherit it."""
+    """Mark the current task as part of a run. Tasks that it starts inherit the mark."""
     context = copy_context()
     context.run(_run.set, digest(key))
     return context

@@ -1,4 +1,4 @@
-"""The inside of a worker process: takes tasks from its node, performs them, answers. It never sees the database."""
+"""The main loop of a worker process: receive tasks from the node, execute them, answer. It has no database access."""
 
 import asyncio
 import functools
@@ -55,7 +55,7 @@ class Worker:
         self._frontiers: dict[tuple[str, int], _FrontierClient] = {}
 
     async def serve(self) -> None:
-        """Until the node closes the connection. That we are ready was said before this was loaded."""
+        """Serve until the node closes the connection. `Ready` was sent before this module was loaded."""
         telling = asyncio.create_task(self._permits.run(), name="permits")
         async for frame in messages.read_from_node(self._reader):
             for message in frame:
@@ -93,7 +93,7 @@ class Worker:
                 self._permits.hear(message)
 
     def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
-        """Not a part of the task: cancelled before its first step, a task executes no line of its own."""
+        """Runs outside the task: a task that is cancelled before its first step executes no code of its own."""
         del self._tasks[(task.run_id, task.epoch)]
         del self._frontiers[(task.run_id, task.epoch)]
         if performed.cancelled():

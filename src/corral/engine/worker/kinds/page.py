@@ -1,4 +1,4 @@
-"""One page: fetched by the strategy the run has come to, its fields extracted."""
+"""The run kind `page`: fetch one page by the strategy of the run and extract its fields."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -37,7 +37,7 @@ class PageKind:
 
 
 def convert_types(outcome: Outcome, task: Task) -> Outcome:
-    """With values of the types that the fields ask for; one that cannot be made into its type is missing."""
+    """Convert values to the types of their fields; a value that cannot be converted counts as missing."""
     if not isinstance(outcome, Fetched) or not outcome.records:
         return outcome
     fields = task.payload.read(PagePayload).fields
@@ -47,7 +47,7 @@ def convert_types(outcome: Outcome, task: Task) -> Outcome:
 
 
 def refresh_from_job(payload: Payload, job: Job) -> Payload:
-    """The resume rule: a person may have corrected the fields of the job, or what it waits for."""
+    """The resume rule: the user may have corrected the fields, on_captcha or on_missing of the job."""
     page = payload.read(PagePayload)
     return Payload.of(replace(page, fields=job.fields, on_captcha=job.on_captcha, on_missing=job.on_missing))
 

@@ -17,7 +17,7 @@ KINDS: tuple[KindSpec, ...] = (
 
 
 def find_kind(name: str) -> KindSpec:
-    """The kind of this name, or BadInput that lists the known ones."""
+    """Return the kind of this name; raise BadInput with the known ones otherwise."""
     for spec in KINDS:
         if spec.name == name:
             return spec

@@ -27,7 +27,7 @@ class SelftestKind:
             case "sleep":
                 await asyncio.sleep(payload.seconds)
             case "stall":
-                # On purpose: the whole event loop stands still, as under a runaway regular expression.
+                # On purpose: block the event loop, as a runaway regular expression does.
                 time.sleep(payload.seconds)  # noqa: ASYNC251
             case "die":
                 sys.stderr.write("selftest: this worker kills itself now\n")

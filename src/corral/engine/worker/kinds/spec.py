@@ -27,7 +27,7 @@ def keep_payload(payload: Payload, job: Job) -> Payload:  # noqa: ARG001 - the s
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a worker process has made for its kinds; each takes what it needs."""
+    """Resources of a worker process for its kinds; each takes what it needs."""
 
     pages: Mapping[Strategy, Executor] = field(default_factory=dict)
     surveys: Mapping[Strategy, Executor] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class KindSpec:
         max_attempts: int = 3,
         strategy: Strategy | None = None,
     ) -> NewRun:
-        """A run of this kind, not yet written."""
+        """Return a run of this kind, without storing it."""
         chosen = strategy or (Strategy.HTTP if self.lane is None else _STRATEGIES[self.lane])
         return NewRun(
             id=RunId(new_id()),

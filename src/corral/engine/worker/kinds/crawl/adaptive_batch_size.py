@@ -6,7 +6,7 @@ from collections.abc import Callable
 from corral.domain.runs.outcome import Deferred, WaitReason
 
 _LEAST = 2
-# Pages of a closed host are put off one by one, each for long; others may lie behind them.
+# Pages of a blocked host are deferred one by one, each for long; pages of other hosts may follow them.
 _PUT_OFF_S = 0.05
 _LONGEST_S = 1.0
 

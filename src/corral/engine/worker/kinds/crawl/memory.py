@@ -1,4 +1,4 @@
-"""What a worker remembers of its crawl. All of it is bounded, and forgetting costs only time."""
+"""A worker's memory of its crawl. It is bounded; forgotten entries cost only time."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -21,8 +21,8 @@ class CrawlMemory:
     def __init__(self, plan: CrawlPlan) -> None:
         self._plan = plan
         self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
-        self._depths: dict[str, int] = {}  # how near they seemed, where that may change
-        self._elsewhere: dict[str, None] = {}  # keys of pages that named another as their original
+        self._depths: dict[str, int] = {}  # their depth, where it may still shrink
+        self._elsewhere: dict[str, None] = {}  # keys of pages whose canonical URL is another page
         self.traps = CrawlTraps() if plan.avoid_traps else None
         self._is_shared = False
         self._twins: dict[int, tuple[str, str]] = {}  # by address without its last slash: an address and its content
@@ -32,11 +32,11 @@ class CrawlMemory:
         self._has_too_deep = False  # some links were refused for their depth
 
     def hold(self, item: Item) -> ItemResult | None:
-        """The end of an item that is not to be fetched."""
+        """Return the result of an item that is not fetched."""
         return None if self.traps is None else self.traps.hold(item)
 
     def take_report(self) -> dict[str, Any] | None:
-        """What goes with the next step beside the items."""
+        """Return the data for the next report beside the items."""
         return None if self.traps is None else self.traps.take_report()
 
     def apply_answer(self, step: Batch) -> None:
@@ -48,7 +48,7 @@ class CrawlMemory:
             self.traps.apply_answer(step.traps, step.counts.fetched)
 
     def process_result(self, item: Item, ended: ItemResult) -> ItemResult:
-        """What a page that was read means for the crawl; ready to be told."""
+        """Return the result of a fetched page, ready to be reported."""
         seen = ended.seen or PageSignals()
         if seen.canonical is not None:
             ended = self._skip_as_copy(ended, seen.canonical)
@@ -57,14 +57,14 @@ class CrawlMemory:
         new = self._find_new(item, ended.found)
         if self.traps is not None:
             self.traps.observe(item, seen, new)
-        # One that comes late may know shorter ways than those that were told.
+        # A late page may lead to known links by a shorter path.
         came_late = item.attempt > 1 or seen.is_sent_on
         came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
         found = _with(ended.found, new) if came_late else (*new, *self._find_nearer(ended.found))
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
     def _skip_twin(self, item: Item, ended: ItemResult) -> ItemResult:
-        """`/x` and `/x/` with the same content are one page: the second brings no record."""
+        """`/x` and `/x/` with the same content are one page: the second adds no record."""
         if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
             return ended
         bare = hash(item.url.rstrip("/"))
@@ -77,7 +77,7 @@ class CrawlMemory:
         return ended._replace(record=None, version=None, change=None)
 
     def _count_merged(self, sessions: Iterable[tuple[str, str]]) -> int:
-        """How many of these addresses were never seen, and are another one but for their session id."""
+        """Count new addresses that differ from a known one only by their session id."""
         merged = 0
         for url, key in sessions:
             if self._urls.has(hash(url) & _64_BITS):
@@ -89,9 +89,9 @@ class CrawlMemory:
         return merged
 
     def _skip_as_copy(self, ended: ItemResult, original: DiscoveredLink) -> ItemResult:
-        """It counts as the page it names, which is wanted, and brings no record; its links are followed all the same.
+        """Record a page under its canonical URL: that page is queued, this one adds no record but its links.
 
-        Two pages that name each other: the one that was read first did so, and the other one is taken.
+        If two pages name each other, the one that was read first gives way to the other.
         """
         if ended.state is not ItemState.DONE or original.key in self._elsewhere:
             return ended
@@ -104,14 +104,14 @@ class CrawlMemory:
         return ended._replace(record=None, version=None, change=None)
 
     def _find_new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
-        """Without the links that were told before: every page of a site has its menu."""
+        """Drop links that were reported before: every page of a site repeats its menu."""
         new: list[DiscoveredLink] = []
         # The worker that owns another host decides about its links before it fetches them.
         own = host_key_of_url(item.url) if self._is_shared else None
         for each in found:
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
                 continue
-            # Held back or not, it has been told; it is not asked again whether it is let in.
+            # Reported, whether deferred or not; the rules are not applied to it again.
             self._told[each.key] = each.reason
             self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
             is_judged = self.traps is not None and own in (None, host_key_of(each.host))
@@ -121,7 +121,7 @@ class CrawlMemory:
         return tuple(new)
 
     def _find_nearer(self, found: tuple[DiscoveredLink, ...]) -> list[DiscoveredLink]:
-        """Those that were told before and lie nearer than it seemed then."""
+        """Return links that were reported before with a greater depth."""
         if not self._plan.shortens:
             return []
         nearer = [each for each in found if self._depths.get(each.key, each.depth) > each.depth]
@@ -133,6 +133,6 @@ class CrawlMemory:
 
 
 def _with(found: tuple[DiscoveredLink, ...], judged: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
-    """All of them, with what was decided about some."""
+    """Return all links, with the decisions about some of them."""
     decided = {each.key: each for each in judged}
     return tuple(decided.get(each.key, each) for each in found)

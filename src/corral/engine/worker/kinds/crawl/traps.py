@@ -13,7 +13,7 @@ from corral.domain.crawl.template_budget import TemplateBudget
 from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, template_of
 
 _TELL_EVERY_S = 0.5
-# Pages after a restart, or a change of hands, whose links may only seem to be new.
+# Pages after a restart or a handover whose links may only seem new.
 _UNSURE_PAGES = 200
 _64_BITS = (1 << 64) - 1
 
@@ -27,10 +27,10 @@ class CrawlTraps:
         self._endless: list[str] = []  # names that proved to be traps since the last step
         self._begins = True
         self._told_at = 0.0
-        self._has_read_deferred = False  # since the last step: which of them come next depends on it
+        self._has_read_deferred = False  # since the last report; the order of deferred items depends on it
 
     def let_in(self, found: DiscoveredLink) -> DiscoveredLink:
-        """A new address, as it is or with the rule that defers or refuses it."""
+        """Return a new address, unchanged or with the rule that defers or refuses it."""
         if found.kind != PAGE:
             return found
         if found.reason is not None:
@@ -41,7 +41,7 @@ class CrawlTraps:
         return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap))
 
     def hold(self, item: Item) -> ItemResult | None:
-        """The end of an item that is not to be fetched now, though it seemed so when it was found."""
+        """Return the result of an item that the rules defer or refuse by now, or None."""
         if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
             return None
         template = template_of(item.url)
@@ -52,7 +52,7 @@ class CrawlTraps:
         return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap))
 
     def observe(self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...]) -> None:
-        """A page that was read, with the new addresses it led to."""
+        """Count a fetched page with the new addresses it led to."""
         new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
         if seen.print is None or item.kind != PAGE:
             return
@@ -69,7 +69,7 @@ class CrawlTraps:
         )
 
     def take_report(self) -> dict[str, Any] | None:
-        """For the next step, where there is something to tell."""
+        """Return the counts for the next report, or None."""
         is_due = time.monotonic() - self._told_at >= _TELL_EVERY_S
         if not (self._endless or self._begins or self._has_read_deferred or is_due):
             return None
