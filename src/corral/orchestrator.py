@@ -1,7 +1,7 @@
 """`with Orchestrator() as orch:` — Redis, a Celery worker and the work on sites, from a plain script.
 
-What runs already is used and never stopped. What was started here is gone when the block ends: by its end, by an
-exception, by Ctrl-C, by SIGTERM, and, should this process be killed, by the kernel.
+Services that already run are used and never stopped. Services that were started here end with the block: at its end,
+by an exception, Ctrl-C or SIGTERM, and by the kernel if this process is killed.
 """
 
 import asyncio
@@ -37,14 +37,14 @@ _PROXIES = "proxies come with a later version; a job can have one of its own (`p
 
 
 class Orchestrator:
-    """Every method may be called again: what is up already is not started twice.
+    """Every method can be called repeatedly: a service that is up is not started twice.
 
-    Of the proxies only the names are here; they raise NotYet, because a count would be made up.
+    The methods for proxies are placeholders that raise NotYet.
     """
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
-        if not structlog.is_configured():  # it would write to the standard output, which is the script's
+        if not structlog.is_configured():  # it would write to standard output, which belongs to the script
             configure_logging(self.settings.log_level)
         hide(self.settings.secrets())
         self._installation = Installation(self.settings, warn=_warn)
@@ -54,7 +54,7 @@ class Orchestrator:
     # -- the block --------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        # SIGINT already unwinds the block; without this SIGTERM would end us in the middle of it.
+        # SIGINT unwinds the block already; without this, SIGTERM would end the process in the middle of it.
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._handlers[signal.SIGTERM] = signal.signal(signal.SIGTERM, _unwind)
@@ -73,28 +73,28 @@ class Orchestrator:
     # -- services ---------------------------------------------------------------------------------------
 
     def start_redis(self) -> bool:
-        """Use the Redis that answers, or start one. True once it answers; CorralError where that cannot be."""
+        """Use the Redis that answers, or start one. Return True once it answers; raise CorralError if it cannot."""
         self._installation.check()
         return self._up(REDIS)
 
     def start_celery(self) -> bool:
-        """Use the worker that answers, or start one with beat. What it needs is started before it."""
+        """Use the Celery worker that answers, or start one with beat, after the services it needs."""
         self._installation.check()
         return self._up(FIRST_WORKER)
 
     def is_celery_alive(self) -> bool:
-        """Does a worker answer over the broker: ours, or the one that was there before?"""
+        """Return whether a Celery worker answers through the broker: ours, or one that already ran."""
         return self._supervise().ask(FIRST_WORKER)
 
     def restart_celery_if_dead(self) -> bool:
-        """True where it is alive, or is again. One that is only busy is left alone, however long it does not answer."""
+        """Restart a dead worker; return whether it is alive. A worker that only does not answer is left running."""
         supervisor = self._supervise()
         if not supervisor.is_running(FIRST_WORKER) and not supervisor.ask(FIRST_WORKER):
             supervisor.want_anew(FIRST_WORKER)
         return self._up(FIRST_WORKER)
 
     def stop_all(self) -> None:
-        """Stop what was started here: the worker, then Redis. A second signal does not wait for them."""
+        """Stop the services that were started here: the worker, then Redis. A second signal kills them."""
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             atexit.unregister(supervisor.close)
@@ -110,17 +110,17 @@ class Orchestrator:
     def _supervise(self) -> Supervisor:
         if self._supervisor is None:
             self._supervisor = Supervisor(self._installation.services(), self._installation.data_dir)
-            atexit.register(self._supervisor.close)  # for those who do not use it as a block
+            atexit.register(self._supervisor.close)  # for use without `with`
         return self._supervisor
 
     # -- sites ------------------------------------------------------------------------------------------
 
     def start_site_scraping(self, site: str, urls: Sequence[str]) -> str:
-        """Have the workers read these pages; the id to ask after them with."""
+        """Queue these pages; return the id of the job."""
         return self.start_all_sites_scraping({site: urls})[site]
 
     def start_all_sites_scraping(self, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
-        """One job for each site, all at once: {site: job id}. Where one is refused, none is started."""
+        """Start one job per site and return {site: job id}. If one is rejected, none is started."""
         return _run_in_thread(_start_sites(self.settings, sites))
 
     def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
@@ -160,7 +160,7 @@ def _unwind(*_: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
-    """While we stop, a signal must not end the stopping; it only makes it quicker."""
+    """A signal during the stop must not abort it; it only makes it quicker."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -173,13 +173,13 @@ def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
 
 
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Run in a thread of its own: the caller may have an event loop already, as notebooks do."""
+    """Run in a separate thread: the caller may already have an event loop, as notebooks do."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
 
 
 async def _start_sites(settings: Settings, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The id of the run of each site. All of them are looked at before the first is written."""
+    """Return the run id of each site. All sites are checked before the first run is stored."""
     work = [SiteWork.of(site, urls) for site, urls in sites.items()]
     policy = EgressPolicy(settings.egress_allow)
     for url in (url for each in work for url in each.plan.start_urls):

@@ -28,17 +28,17 @@ app.set_default()
 
 @app.task(name=EXECUTE)
 def execute(run_id: str) -> str:
-    """Execute a run that waits; says what became of the message, not of the run."""
+    """Execute a queued run. The result describes the message, not the run."""
     return hosting.execute(run_id)
 
 
 @app.task(name=SWEEP)
 def sweep() -> None:
-    """Expired leases, schedules, retries that are due."""
+    """Handle expired leases, schedules and due retries."""
     hosting.the_host().sweep()
 
 
 @signals.beat_embedded_init.connect
 def _with_its_worker(**_: Any) -> None:
-    """Beat inside of a worker is a process of its own, which must not outlive it."""
+    """An embedded beat is a separate process, which must not outlive the worker."""
     die_with_parent(os.getppid())

@@ -1,4 +1,4 @@
-"""A Celery worker as `corral worker` starts it: quiet, with a name of its own, and no other pool than ours."""
+"""A Celery worker as `corral worker` starts it: quiet, with its own name and Corral's pool."""
 
 import logging
 import os
@@ -23,25 +23,25 @@ _CELERY_ENDS_WITHIN_S = 0.3
 
 
 def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: Callable[[], None]) -> int:
-    """Until it is told to stop; the exit code."""
+    """Run until a stop is requested; return the exit code."""
     hosting.configured = settings
-    # It warns root of pickled messages, of which there are none: only JSON is accepted.
+    # Celery warns root about pickled messages; Corral accepts only JSON.
     warnings.simplefilter("ignore", SecurityWarning)
 
     def ready(**_: Any) -> None:
         _hurry_at_the_second_signal()
         if beat:
-            # A thread: a fork would hold on to the connections of the node. The embedded service does not look at
+            # A thread: a fork would inherit the connections of the node. The embedded service ignores
             # the configured scheduler by itself, and its own keeps a file in the working directory.
             EmbeddedService(app, thread=True, scheduler_cls=app.conf.beat_scheduler).start()
         announce()
 
     def logging_as_ours(**_: Any) -> None:
-        """Of Celery only what is wrong: a line for every message would be most of the log."""
+        """Log only Celery's warnings: a line for every message would be most of the log."""
         configure_logging(settings.log_level)
         logging.getLogger("celery").setLevel(logging.DEBUG if settings.log_level == "debug" else logging.WARNING)
 
-    # Before Celery: what keeps the node from starting is said as everywhere else.
+    # Before Celery starts, so that errors of the node are reported as everywhere else.
     concurrency = settings.workers * settings.runs_per_process
     hosting.start(concurrency, tuple(queues))
     signals.setup_logging.connect(logging_as_ours, weak=False)
@@ -60,7 +60,7 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
 
 
 def _leave_without_celery() -> None:
-    """End soon after the node has: a broker that does not answer would keep Celery from ending at all."""
+    """Exit soon after the node: a broker that does not answer would keep Celery from exiting."""
     hosting.wait_stopped()
     time.sleep(_CELERY_ENDS_WITHIN_S)
     logging.shutdown()
@@ -68,7 +68,7 @@ def _leave_without_celery() -> None:
 
 
 def _hurry_at_the_second_signal() -> None:
-    """The first one makes Celery stop consuming, which takes it a while; the node stops claiming at once."""
+    """On the first signal Celery stops consuming, which takes a while; the node stops claiming at once."""
     for number in (signal.SIGTERM, signal.SIGINT):
         first = signal.getsignal(number)
         asked: list[int] = []

@@ -1,4 +1,4 @@
-"""Celery's consumer, which looks for a broker that went away more often than Celery would."""
+"""Celery's consumer, which reconnects to a lost broker more often than Celery does."""
 
 from functools import partial
 from typing import Any

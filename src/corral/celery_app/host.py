@@ -1,4 +1,4 @@
-"""The node of a Celery worker: one event loop, in a thread of its own, that carries many runs."""
+"""The node of a Celery worker: one event loop in a separate thread executes many runs."""
 
 import asyncio
 import contextlib
@@ -37,7 +37,7 @@ class NodeHost:
         self._ready: Future[tuple[asyncio.AbstractEventLoop, App, MessageSource]] = Future()
         self._thread = threading.Thread(target=self._run, name="node", daemon=True)
         self._stop = asyncio.Event()
-        self._node: Node | None = None  # its application forgets it as soon as it stops
+        self._node: Node | None = None  # the application drops its node when it stops
 
     # -- from any thread ---------------------------------------------------------------------------
 
@@ -55,12 +55,12 @@ class NodeHost:
             self._soon(app.sweeper.sweep_now)
 
     def stop_now(self) -> None:
-        """A second request to stop."""
+        """Stop now, after a second signal."""
         if self._node is not None:
             self._soon(self._node.stop_now)
 
     def begin_stop(self) -> None:
-        """Claims nothing more; what runs finishes within its grace, or is given back. Does not wait for that."""
+        """Stop claiming. Runs finish within the grace period or are requeued; this does not wait for them."""
         if self._ready.done() and self._ready.exception() is None:
             self._soon(self._stop.set)
 
@@ -80,7 +80,7 @@ class NodeHost:
     # -- in its own thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
-        import uvloop  # noqa: PLC0415 - not for those who only want to inspect
+        import uvloop  # noqa: PLC0415 - `inspect` does not need it
 
         try:
             uvloop.run(self._serve())
@@ -110,7 +110,7 @@ class NodeHost:
 
 
 async def _tell_ends(app: "App", asked: MessageSource) -> None:
-    """Celery shows what is executed now; how it ended is in the database."""
+    """Celery shows the runs that are executed now; the database has their outcomes."""
     while True:
         await asyncio.sleep(_ENDS_EVERY_S)
         if asked.has_executing and app.node is not None:
@@ -118,7 +118,7 @@ async def _tell_ends(app: "App", asked: MessageSource) -> None:
 
 
 async def _watch(app: "App", asked: MessageSource, queues: tuple[Queue, ...]) -> None:
-    """A consumer may stop consuming without a word, after its broker was away; then this process is of no use."""
+    """Exit if the consumer has silently stopped after the broker was lost: the process is useless then."""
     heard, since = asked.heard, time.monotonic()
     while True:
         await asyncio.sleep(_WATCH_EVERY_S)

@@ -1,4 +1,4 @@
-"""The one node of this process, started where it is first needed."""
+"""The node of this process, started on first use."""
 
 import threading
 from concurrent.futures import Future
@@ -12,7 +12,7 @@ from corral.settings import Settings, Transport, load_settings
 
 _lock = threading.Lock()
 _host: NodeHost | None = None
-configured: Settings | None = None  # by a command line; else the environment says it all
+configured: Settings | None = None  # from the command line; otherwise from the environment
 
 
 def start(concurrency: int, queues: tuple[Queue, ...]) -> NodeHost:
@@ -46,7 +46,7 @@ def the_host() -> NodeHost:
 
 
 def execute(run_id: str) -> str:
-    """Wait until the run was executed, or has turned out to be no business of ours."""
+    """Wait until the run was executed here, or turns out to belong elsewhere."""
     done: Future[str] = Future()
     the_host().ask(RunDelivery(run_id, lambda: None, done.set_result))
     return done.result()

@@ -1,4 +1,4 @@
-"""What Celery takes for its pool. Runs go to the node, which carries many at once; the rest goes to a few threads.
+"""Corral's pool for Celery. Runs go to the node, which executes many at once; other tasks go to a few threads.
 
 Other pools work, too: there the task itself waits for the node, which costs a thread or a process for each run.
 """
@@ -32,7 +32,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="task")
-        # By the node's thread, for Celery's: acknowledging is a trip to the broker, and makes room for more messages.
+        # Filled by the node's thread for Celery's: an acknowledgement is a round trip to the broker.
         self._said: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
@@ -50,7 +50,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         self.on_stop()
 
     def terminate_job(self, pid: int, signal: Any = None) -> None:
-        """Of Celery's revoke(terminate=True): a run is cancelled by cancelling the run."""
+        """Ignore revoke(terminate=True): a run is cancelled through Corral."""
 
     def on_apply(self, target: Any, args: Any = None, kwargs: Any = None, **options: Any) -> None:
         accepted, done = options["accept_callback"], options["callback"]
@@ -67,7 +67,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
 
         run_id = _read_run_id(args[3])
         if run_id is None:
-            # Anybody can send one; raised from here it would end this worker, and the next one it is given to.
+            # Anyone can send a message; an exception here would end this worker, and the next one that gets it.
             report_start()
             report_end("no run is named")
             return
@@ -98,7 +98,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
 
 
 def _read_run_id(body: str | bytes | memoryview) -> str | None:
-    """The run of `runs.execute(run_id)`, however it was given; None where the message makes no sense."""
+    """Return the run id of a `runs.execute(run_id)` message, or None if it is malformed."""
     try:
         given, named, *_ = json.loads(body if isinstance(body, str) else bytes(body))
         found = given[0] if given else named["run_id"]

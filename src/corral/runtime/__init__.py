@@ -1,1 +1,1 @@
-"""What every process of Corral uses: start, locks, heartbeats, private files."""
+"""Basics of every process: start, locks, heartbeats, private files."""

@@ -1,4 +1,4 @@
-"""Work that is done once, in a fork: what it loads is gone with it, and this process stays small."""
+"""Run one-time work in a fork, so that the modules it loads take no memory in this process."""
 
 import os
 import pickle
@@ -13,9 +13,9 @@ _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def run_apart(work: Callable[[], None]) -> None:
-    """Run it in a child process, and raise here the CorralError that it raised there.
+    """Run the function in a child process, and re-raise its CorralError here.
 
-    For blocking work at a start, before there are threads: a fork has only the thread that made it.
+    For blocking work at startup, before threads exist: a fork has only the calling thread.
     """
     read, write = os.pipe()
     parent = os.getpid()
@@ -33,15 +33,13 @@ def run_apart(work: Callable[[], None]) -> None:
         error.__dict__.update(attributes)
         raise error
     if status != 0:
-        raise CorralError(
-            f"a part of the start did not end well ({_describe_exit(status)})", hint="see the lines above"
-        )
+        raise CorralError(f"a startup step failed ({_describe_exit(status)})", hint="see the lines above")
 
 
 def _work_and_leave(work: Callable[[], None], write: int, parent: int) -> NoReturn:
     code = 1
     try:
-        signal.set_wakeup_fd(-1)  # the event loop of the parent would hear our signals
+        signal.set_wakeup_fd(-1)  # otherwise the parent's event loop would receive our signals
         for number in _STOPS:
             signal.signal(number, signal.SIG_DFL)
         die_with_parent(parent)

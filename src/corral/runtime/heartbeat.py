@@ -1,4 +1,4 @@
-"""The heartbeat of a worker process. Apart from the rest, because it begins before anything else is loaded."""
+"""The heartbeat of a worker process. A separate module, because it starts before everything else is loaded."""
 
 import os
 import socket
@@ -9,7 +9,7 @@ BEAT_EVERY_S = 0.5
 
 
 def start_beating(beat: socket.socket) -> None:
-    """Say "alive" from a thread of its own: a stalled event loop is not a dead worker, a stopped process is."""
+    """Send heartbeats from a separate thread: a stalled event loop is no dead worker, but a stopped process is."""
 
     def run() -> None:
         while True:

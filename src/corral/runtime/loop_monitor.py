@@ -1,4 +1,4 @@
-"""Notices an event loop that stood still: whatever held it, every run of this process waited for it."""
+"""Detect a blocked event loop: every run of this process waits for it."""
 
 import asyncio
 import time
@@ -16,9 +16,9 @@ _TELL_EVERY_S = 60.0
 
 @asynccontextmanager
 async def monitor_loop(who: str) -> AsyncIterator[None]:
-    """While the block lasts, a `loop_stall` line in the log where the loop stood for more than a quarter of a second.
+    """Log `loop_stall` while the block is active, whenever the loop was blocked for more than a quarter of a second.
 
-    On a machine that is overloaded as a whole this happens all the time: one line then tells of many.
+    An overloaded machine stalls all the time, so one line then summarises many stalls.
     """
     watching = asyncio.create_task(_watch(who), name="loop watch")
     try:

@@ -1,6 +1,6 @@
-"""Who is at work in this folder: each node holds a lock that the kernel lets go of when it dies, however it dies.
+"""The live nodes of a data folder: each holds a file lock, which the kernel releases when the process dies.
 
-What a dead node held need not wait for its leases to run out, where that is known for certain.
+The runs of a node that is known to be dead need not wait until its leases expire.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ class Presence:
         self._held: dict[Owner, int] = {}
 
     def enter(self, owner: Owner) -> None:
-        """Without a folder to write to, others will wait for our leases, as they would from another machine."""
+        """Take the lock. Without a writable folder, other nodes wait until the leases expire."""
         with contextlib.suppress(OSError):
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(self._path(owner), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -33,7 +33,7 @@ class Presence:
             os.close(descriptor)
 
     def find_gone(self) -> list[Owner]:
-        """Those who died here. Their leases are theirs no more; `forget` them when that is written."""
+        """Return the nodes that died in this folder; call `forget` once their leases are released."""
         return [Owner(path.stem) for path in sorted(self._folder.glob(f"*{_SUFFIX}")) if not self._is_held(path)]
 
     def forget(self, owner: Owner) -> None:
@@ -42,7 +42,7 @@ class Presence:
     def _is_held(self, path: Path) -> bool:
         try:
             return is_locked(path)
-        except OSError:  # it cannot be read, so nothing is known for certain
+        except OSError:  # unreadable, so nothing is known for certain
             return True
 
     def _path(self, owner: Owner) -> Path:

@@ -1,4 +1,4 @@
-"""Who may read what we write: the data folder belongs to its user alone; files that a person names follow the umask."""
+"""File modes: the data folder is private to its user; files that the user names follow the umask."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _folders: set[Path] = set()
 
 
 def keep_files_private() -> None:
-    """From now on everything this process and its children create is private, also what libraries create."""
+    """Make all new files of this process and its children private, including those of libraries."""
     global _usual_umask  # noqa: PLW0603 - a process has one umask
     before = os.umask(OTHERS)
     if _usual_umask is None:
@@ -20,19 +20,19 @@ def keep_files_private() -> None:
 
 
 def know_data_folder(folder: Path) -> None:
-    """What a person writes into this folder is as private as the rest of it."""
+    """Treat files that the user writes into this folder as private, too."""
     _folders.add(folder.resolve())
 
 
 def make_data_folder(folder: Path) -> None:
-    """Create it where it is missing. One that is there keeps its mode: its owner chose it; `corral doctor` warns."""
+    """Create the folder if it is missing. An existing one keeps its owner's mode; `corral doctor` warns."""
     know_data_folder(folder)
     with contextlib.suppress(OSError):  # the code that uses the folder reports what is wrong with it
         folder.mkdir(mode=FOLDER, parents=True)
 
 
 def mode_for(path: Path) -> int:
-    """The mode of a file that a person named: as the umask says, except inside a data folder."""
+    """Return the mode of a file that the user named: by the umask, except inside a data folder."""
     if any(path.resolve().is_relative_to(folder) for folder in _folders):
         return FILE
     mask = os.umask(OTHERS)

@@ -1,4 +1,4 @@
-"""How our processes begin: those that serve for long, and those that are started by another."""
+"""Process setup: event loop, garbage collection, memory, and the tie to the parent process."""
 
 import ctypes
 import gc
@@ -16,16 +16,16 @@ T = TypeVar("T")
 _PR_SET_PDEATHSIG = 1
 _M_ARENA_MAX = -8
 _ARENAS = 2
-# Hundreds of runs under way are thousands of small objects, next to none of them in a cycle. Looking for cycles after
-# every 700 new ones, as Python does by itself, takes a tenth of a busy node's time.
+# Hundreds of concurrent runs are thousands of small objects, almost none of them in a cycle. Collecting after every
+# 700 new objects, Python's default, takes a tenth of a busy node's time.
 COLLECT_AFTER = 10_000
 # What is under way between two of our processes, at most; the kernel gives less where it has been told to.
 _LINK_BYTES = 1024 * 1024
 
 
 def serve(work: Coroutine[Any, Any, T]) -> T:
-    """Run what serves until it is told to stop."""
-    import uvloop  # noqa: PLC0415 - a worker's heart beats before this is loaded
+    """Run a long-lived coroutine until it ends."""
+    import uvloop  # noqa: PLC0415 - a worker sends heartbeats before this is loaded
 
     gc.freeze()
     gc.set_threshold(COLLECT_AFTER)
@@ -33,7 +33,7 @@ def serve(work: Coroutine[Any, Any, T]) -> T:
 
 
 def limit_malloc_arenas() -> None:
-    """Threads that mostly wait for the interpreter lock gain nothing by an arena each, and each costs memory."""
+    """Limit malloc arenas: one per thread costs memory, and threads that wait for the interpreter lock gain nothing."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # of glibc; other C libraries have no arenas
     if mallopt is not None:
         mallopt(_M_ARENA_MAX, _ARENAS)
@@ -48,7 +48,7 @@ def load_structlog_alone() -> None:
 
 
 def load_without(spared: str, module: str) -> None:
-    """Load a module that does without another one where it is not installed, as if it were not."""
+    """Import a module as if its optional dependency were not installed."""
     if module in sys.modules or spared in sys.modules:
         return
     sys.modules[spared] = None  # type: ignore[assignment]  # how Python marks what must not be imported
@@ -59,7 +59,7 @@ def load_without(spared: str, module: str) -> None:
 
 
 def make_link() -> tuple[socket.socket, socket.socket]:
-    """Two ends with room for several pages: a writer that waits for room is woken again and again."""
+    """Return a socket pair with large buffers: a writer that waits for room is woken again and again."""
     ends = socket.socketpair()
     for end in ends:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LINK_BYTES)
@@ -69,12 +69,12 @@ def make_link() -> tuple[socket.socket, socket.socket]:
 def die_with_parent(parent_pid: int) -> None:
     """Have the kernel kill this process when its parent dies, whatever it is doing then."""
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent_pid:  # it died before we asked
+    if os.getppid() != parent_pid:  # the parent died before this call
         os._exit(0)
 
 
 def process_state(pid: int) -> str:
-    """One letter as the kernel shows it, `T` for stopped by a signal; empty where the process is gone."""
+    """Return the state letter of the kernel, such as `T` for stopped; empty if the process is gone."""
     try:
         # The name of a program may hold spaces and parentheses; the state stands behind the last one.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
@@ -83,7 +83,7 @@ def process_state(pid: int) -> str:
 
 
 class OomKills:
-    """Processes of this control group that the kernel killed for want of memory, where it counts them."""
+    """Counts processes of this control group that the kernel killed for lack of memory."""
 
     def __init__(self) -> None:
         self._counter = _oom_counter()
@@ -91,7 +91,7 @@ class OomKills:
         self._seen = self._read()
 
     def count_new(self) -> int:
-        """Since the last look."""
+        """Return the number since the last call."""
         before, self._seen = self._seen, self._read()
         return self._seen - before
 

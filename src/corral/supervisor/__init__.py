@@ -1,4 +1,4 @@
-"""Looking after the processes of an installation: plan, start, watch, stop.
+"""Supervise the processes of an installation: plan, start, watch, stop.
 
 `Orchestrator` stands above the wiring, which this package may not know; it is imported here on first access for it.
 """

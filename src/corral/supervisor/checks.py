@@ -1,4 +1,4 @@
-"""Is it well? One function per kind of service; each asks what really has to work, and bounds its wait."""
+"""Health checks: one function per kind of service. Each tests what has to work, within a time limit."""
 
 import contextlib
 import http.client
@@ -20,12 +20,12 @@ _DATABASE_S = 5
 _POSTGRES_PORT = 5432
 _SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
 INSTANCE_KEY = "corral:instance"
-# Longer than a supervisor is ever silent; what an installation that moved away has left is soon forgotten.
+# Longer than any pause of a supervisor; the claim of an installation that moved away expires soon.
 _INSTANCE_S = 3600
 
 
 def redis_health(url: str) -> ServiceHealth:
-    """PING, and whether it may be written to. Where nothing is, one can be started; for everything else not."""
+    """Check Redis with PING and a write. A missing Redis can be started; any other problem has to be fixed first."""
     try:
         with _client(url) as client:
             client.ping()
@@ -38,7 +38,7 @@ def redis_health(url: str) -> ServiceHealth:
     return WELL
 
 
-# Most specific first: what a Redis may say instead of an answer, and what to do about it.
+# Most specific first: errors of a Redis, and what to do about them.
 _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.AuthenticationError, "asks for a password (NOAUTH); write redis://:PASSWORD@HOST:PORT/NUMBER"),
     (redis.exceptions.ReadOnlyError, "is a read-only replica (READONLY); name the primary instead"),
@@ -65,7 +65,7 @@ def _redis_problem(url: str, error: redis.exceptions.RedisError) -> ServiceHealt
 
 
 def place_of(url: str) -> str:
-    """A URL without its credentials."""
+    """Return the URL without its credentials."""
     parts = urlsplit(url)
     host = parts.hostname or parts.path
     return f"{host}:{parts.port}" if parts.port else host
@@ -82,7 +82,7 @@ def _client(url: str) -> Iterator["redis.Redis"]:
 
 
 def claim_instance(url: str, identity: str, about: str) -> str | None:
-    """Say that this installation uses this database of the Redis; the words of another one where it says so, too."""
+    """Claim this Redis database for the installation; return the claim of another installation, if there is one."""
     told = json.dumps({"identity": identity, "about": about})
     try:
         with _client(url) as client:
@@ -94,20 +94,20 @@ def claim_instance(url: str, identity: str, about: str) -> str | None:
                 return str(other.get("about") if isinstance(other, dict) else other)[:200]
             client.expire(INSTANCE_KEY, _INSTANCE_S)
     except (redis.exceptions.RedisError, ValueError):
-        return None  # the check of its health says what is wrong with it
+        return None  # the health check reports the problem
     return None
 
 
 def has_listeners(url: str) -> bool:
-    """A question to all workers is a message to subscribers; where there are none, there is no answer to wait for."""
+    """Return whether anyone subscribes to Celery's control channel: without subscribers no worker will answer."""
     with _client(url) as client:
         return bool(client.pubsub_numpat() or client.pubsub_channels())
 
 
 def postgres_answers(url: str) -> ServiceHealth:
-    """Whether a PostgreSQL speaks there, by the shortest question of its protocol: the driver takes seven megabytes."""
+    """Check that a PostgreSQL server answers, with the shortest message of its protocol: the driver takes 7 MB."""
     places = _postgres_places(url)
-    if not places:  # what the driver makes of it depends on more than the address
+    if not places:  # the driver may combine the address with other settings
         return postgres_health(url)
     problems = []
     for place in places:
@@ -124,7 +124,7 @@ def postgres_answers(url: str) -> ServiceHealth:
 
 
 def _postgres_places(url: str) -> list[tuple[str, int] | str]:
-    """Hosts with their ports, and paths of sockets."""
+    """Return hosts with ports, and paths of sockets."""
     parts = urlsplit(url)
     named = parse_qs(parts.query)
     try:
@@ -151,7 +151,7 @@ def _connect_to(place: tuple[str, int] | str) -> socket.socket:
 
 
 def postgres_health(url: str) -> ServiceHealth:
-    """Whether it lets us in. Loads the driver."""
+    """Check that a login works. Loads the driver."""
     import psycopg  # noqa: PLC0415
 
     try:
@@ -180,9 +180,9 @@ def http_health(host: str, port: int, path: str = "/ready") -> ServiceHealth:
 
 
 def celery_health(ping: Callable[[], list[str]]) -> ServiceHealth:
-    """Does anybody answer who was asked over the broker?"""
+    """Check whether a Celery worker answers a ping through the broker."""
     try:
         answered = ping()
     except Exception as error:  # noqa: BLE001 - whatever the broker's library raises, the worker did not answer
-        return ServiceHealth(is_well=False, problem=f"the broker carries no questions ({type(error).__name__})")
+        return ServiceHealth(is_well=False, problem=f"the broker does not deliver pings ({type(error).__name__})")
     return WELL if answered else ServiceHealth(is_well=False, problem="no Celery worker answers")

@@ -1,4 +1,4 @@
-"""One process that we started: recorded before it works, heard in its log file, gone when we are."""
+"""One child process of the supervisor: recorded before it runs, with a log file, and ended with the supervisor."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ _PLAIN_PYTHON = (sys.executable, "-I", "-S")  # our two little programs need not
 
 
 class Reaper:
-    """Sees to it that the children of our children do not outlive us."""
+    """Ensures that grandchildren do not outlive the supervisor."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -35,23 +35,23 @@ class Reaper:
         self._tell(f"-{group}\n")
 
     def keep(self) -> None:
-        """It may have been killed; then another one takes over."""
+        """Start another reaper if it was killed."""
         if self._groups and (self._process is None or self._process.poll() is not None):
             self._start()
 
     def close(self) -> None:
-        """What is still guarded is ended."""
+        """End the process groups that are still guarded."""
         if self._process is not None and self._process.stdin is not None:
-            with contextlib.suppress(OSError):  # it is gone already
+            with contextlib.suppress(OSError):  # it has ended already
                 self._process.stdin.close()
             self._process.wait()
         self._process = None
 
     def _tell(self, line: str) -> None:
         if self._process is None or self._process.poll() is not None:
-            self._start()  # it is told of all there are
+            self._start()  # tell the new one about all groups
             return
-        with contextlib.suppress(BrokenPipeError):  # the next word finds it gone
+        with contextlib.suppress(BrokenPipeError):  # the next write notices that it is gone
             self._write(line)
 
     def _start(self) -> None:
@@ -75,7 +75,7 @@ class Reaper:
 
 
 class Child:
-    """A program under way. It leads a session of its own, so that a Ctrl-C at the terminal is ours alone to hear."""
+    """A running program. It leads its own session, so that only the supervisor receives Ctrl-C from the terminal."""
 
     def __init__(
         self, name: str, process: subprocess.Popen[bytes], log: Path, records: ProcessRecords, guard: Reaper
@@ -94,7 +94,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; below zero for the signal that ended it. What it started itself ends with it."""
+        """Return None while it runs, the negative signal number if a signal ended it. Its children end with it."""
         with self._ending:
             if self._process.returncode is None and self._has_ended():
                 self._reap()
@@ -105,7 +105,7 @@ class Child:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """KILL for it and all it started."""
+        """Send KILL to it and its children."""
         with self._ending:
             self._reap()
 
@@ -127,7 +127,7 @@ class Child:
 
 
 class StopSequence:
-    """A stop under way: TERM at once, KILL when `within_s` have passed. The owner polls `is_over`."""
+    """A stop in progress: TERM at once, KILL after `within_s`. The owner polls `is_over`."""
 
     def __init__(self, child: Child | None, within_s: float) -> None:
         self._child = child
@@ -175,7 +175,7 @@ def spawn(
         try:
             guard.guard(process.pid)
             records.write(ProcessRecord(name, process.pid, start_time_of(process.pid) or 0, marker))
-        except BaseException:  # what is not on record must not run
+        except BaseException:  # a process without a record must not run
             child.kill()
             raise
         os.write(goes, b"!")

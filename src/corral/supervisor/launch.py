@@ -1,6 +1,6 @@
 """Becomes another program once its parent has recorded that it runs: `launch.py PARENT FD COMMAND…`.
 
-A program of its own that needs nothing but Python: run with -I -S it is there in a few milliseconds.
+A separate program that needs only the standard library: with -I -S it starts in a few milliseconds.
 """
 
 import ctypes
@@ -13,16 +13,16 @@ _CANNOT_START = 127
 
 
 def main(parent: str, gate: str, *command: str) -> None:
-    # It outlives the exec. Foreign programs do not ask for it themselves. Elsewhere the reaper has to do.
+    # It survives exec, and foreign programs do not set it themselves. On other systems the reaper has to suffice.
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(parent):  # it died before we asked
+    if os.getppid() != int(parent):  # the parent died before this call
         os._exit(0)
-    if not os.read(int(gate), 1):  # or it gave up before it had written us down
+    if not os.read(int(gate), 1):  # or it failed before it had recorded this process
         os._exit(0)
     os.close(int(gate))
     try:
-        os.execvp(command[0], command)  # the environment is the one we were given
+        os.execvp(command[0], command)  # with the inherited environment
     except OSError as error:
         sys.stderr.write(f"{command[0]} cannot be started: {error.strerror}\n")
         os._exit(_CANNOT_START)

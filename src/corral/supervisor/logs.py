@@ -1,4 +1,4 @@
-"""Log files of the programs we start: appended to, readable by their owner only, and never larger than they may be."""
+"""Log files of child processes: append-only, readable by their owner only, bounded in size."""
 
 import os
 from pathlib import Path
@@ -11,15 +11,15 @@ _COPIED_BYTES = 1024 * 1024
 
 
 def open_log(path: Path) -> int:
-    """A descriptor that appends; the program writes to it itself, so that its last words are kept however it ends."""
+    """Open the file for appending. The program writes to it directly, so that its last output is never lost."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
-    """Where the file is too large, keep what it holds beside it and begin anew; False where there is nothing to do.
+    """Rotate the file if it is too large; return whether it was rotated.
 
-    The program that writes has the file open and knows nothing of this: its file is copied and emptied in place.
+    The writing program keeps the file open, so the file is copied and truncated in place.
     """
     try:
         if path.stat().st_size <= max_bytes:
@@ -31,7 +31,7 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
         if older.exists():
             older.replace(_log_path(path, number + 1))
     with path.open("r+b") as source, _private(_log_path(path, 1)) as kept:
-        # Until nothing more has come: what is written between the last look and the cut is lost.
+        # Copy until nothing more arrives: output between the last read and the truncation is lost.
         while chunk := source.read(_COPIED_BYTES):
             kept.write(chunk)
         source.truncate(0)
@@ -39,7 +39,7 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
 
 
 def tail(path: Path, lines: int = 10) -> list[str]:
-    """The last lines, which say why it ended."""
+    """Return the last lines, which explain why the program ended."""
     try:
         with path.open("rb") as source:
             source.seek(max(0, path.stat().st_size - _TAIL_BYTES))

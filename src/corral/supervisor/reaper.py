@@ -1,7 +1,7 @@
-"""Ends the process groups it was told of when its pipe closes: `+GROUP` and `-GROUP`, a line each.
+"""Ends the registered process groups when its pipe closes. Input: `+GROUP` and `-GROUP`, a line each.
 
 The kernel kills our children when their supervisor dies, but not their children.
-This process does nothing else, needs nothing but Python, and cannot be interrupted.
+This process does nothing else, needs only the standard library, and ignores signals.
 """
 
 import os
@@ -21,7 +21,7 @@ def main() -> None:
     for group in groups:
         try:
             os.killpg(group, signal.SIGKILL)
-        except OSError:  # it is gone already
+        except OSError:  # it has ended already
             continue
 
 

@@ -1,6 +1,6 @@
-"""Which processes are ours: written down before they do anything, recognised by number, start and marker together.
+"""Records of child processes, written before a process runs. A process is recognised by pid, start time and marker.
 
-A number alone may belong to a stranger by now. What does not match in all three is never touched.
+A pid alone may belong to another program by now. A process that does not match in all three is never touched.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ class ProcessRecord:
 
 
 def start_time_of(pid: int) -> int | None:
-    """When a process was started; None where there is none, or only what is left of one."""
+    """Return when a process was started; None if there is none, or only a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
     except OSError:
@@ -52,7 +52,7 @@ def start_time_of(pid: int) -> int | None:
 
 
 def is_running(record: ProcessRecord) -> bool:
-    """True only for the very process that was recorded."""
+    """Return True only for the recorded process itself."""
     if start_time_of(record.pid) != record.started:
         return False
     try:
@@ -63,14 +63,14 @@ def is_running(record: ProcessRecord) -> bool:
 
 
 class ProcessRecords:
-    """The folder with one file for each process of ours. Only the holder of its lock starts or ends processes."""
+    """The folder with one file per child process. Only the holder of its lock starts or ends processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._lock: int | None = None
 
     def claim(self) -> None:
-        """Be the one supervisor of this folder, and end what an earlier one left behind. Harmless to ask twice."""
+        """Become the only supervisor of this folder, and end processes that an earlier one left behind. Idempotent."""
         if self._lock is not None:
             return
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -128,7 +128,7 @@ def is_supervised(folder: Path) -> bool:
 
 
 def end_recorded(record: ProcessRecord, stop_s: float = STOP_S) -> bool:
-    """TERM, a while, KILL for what an earlier supervisor started; False where that does not run any more."""
+    """End a process of an earlier supervisor with TERM, then KILL; return False if it no longer runs."""
     if not is_running(record):
         return False
     try:
@@ -136,7 +136,7 @@ def end_recorded(record: ProcessRecord, stop_s: float = STOP_S) -> bool:
     except ProcessLookupError:
         return False
     try:
-        if not is_running(record):  # the descriptor may already be another process's
+        if not is_running(record):  # the descriptor may refer to another process
             return False
         signal.pidfd_send_signal(descriptor, signal.SIGTERM)
         if not _has_ended(descriptor, stop_s):
@@ -175,7 +175,7 @@ def _read(path: Path) -> ProcessRecord | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The whole file or the one before, whatever happens meanwhile; readable by its owner only."""
+    """Write the file atomically, readable by its owner only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{os.getpid()}")
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as sink:

@@ -1,4 +1,4 @@
-"""What a supervisor says of its services, in a file that everybody on this machine who may can read."""
+"""The status file of a supervisor, for other processes on this machine."""
 
 import json
 import os
@@ -19,9 +19,9 @@ class ServiceStatus:
     name: str
     state: ServiceState
     since: datetime  # in this state
-    is_ours: bool  # started by us; otherwise it is only used
+    is_ours: bool  # started by the supervisor; otherwise adopted
     pid: int | None = None
-    problem: str | None = None  # what its check or its end said last
+    problem: str | None = None  # the last problem of its check, or the reason of its end
     restarts: int = 0
     next_start_s: float | None = None  # until it is started again
     log: str | None = None

@@ -1,4 +1,4 @@
-"""One service as its supervisor sees it: what was found, since when, and what became of its processes."""
+"""The state of one service in its supervisor: check results, times and processes."""
 
 import signal
 import time
@@ -23,11 +23,11 @@ from corral.supervisor.status import ServiceStatus
 _ASK_OURS_S = 0.2  # while it starts
 _ASK_OTHERS_S = 0.5
 _ASK_AGAIN_S = 5.0
-_STALLED = 75  # what our workers end with
+_STALLED = 75  # exit code of a node that stalled
 
 
 class SupervisedService:
-    """Changed by the supervisor only, under its lock."""
+    """Only the supervisor changes it, under its lock."""
 
     def __init__(self, service: Service, log: Path) -> None:
         self.service = service
@@ -36,8 +36,8 @@ class SupervisedService:
         self.child: Child | None = None
         self.is_wanted = False
         self.ever_started = False
-        self.checks = 0  # rises whenever what was asked before does not count any more
-        self._why_ended: str | None = None  # of the last process, until there is another one
+        self.checks = 0  # increases whenever earlier check results no longer count
+        self._why_ended: str | None = None  # of the last process, until another one starts
         self._since = datetime.now(UTC)
         self._health: ServiceHealth | None = None
         self._tries = 0
@@ -97,7 +97,7 @@ class SupervisedService:
 
     def too_late(self) -> None:
         found = f" ({self._health.problem})" if self._health is not None else ""
-        self._why_ended = f"it was not well within {self.service.start_s:g} s{found}"
+        self._why_ended = f"it was not healthy within {self.service.start_s:g} s{found}"
         child, self.child = self.child, None
         if child is not None:
             child.kill()
@@ -156,13 +156,13 @@ class SupervisedService:
 
     @property
     def problem(self) -> str | None:
-        """Why it is not well. Of one that has just been started that is not asked."""
+        """Why the service is unhealthy; None for one that was just started."""
         if self._why_ended is not None or self._health is None or self._health.is_well:
             return self._why_ended
         return self._health.problem if self._well_since is not None or self.child is None else None
 
     def ask(self) -> ServiceHealth:
-        """Takes a while, and is asked without the lock."""
+        """Check the service. Slow, so it is called without the lock."""
         child = self.child
         return self.service.check(child.pid if child is not None else None)
 
@@ -176,7 +176,7 @@ class SupervisedService:
 
     @property
     def has_ended(self) -> bool:
-        """It was ours, and is no more."""
+        """Whether our process of this service has ended."""
         return not self._is_adopted and self.ever_started and (self.child is None or self.child.exit_code is not None)
 
     def observe(self, now: float, *, needs_are_up: bool) -> ServiceFacts:

@@ -72,14 +72,14 @@ class Supervisor:
         self._written = self._tidied = 0.0
 
     def claim(self) -> None:
-        """Be the one supervisor of this folder, or AlreadySupervised. What an earlier one left behind is ended."""
+        """Become the only supervisor of this folder, or raise AlreadySupervised. End leftovers of an earlier one."""
         make_data_folder(self._run_dir.parent)
         self._records.claim()
 
     # -- what the owner asks for -----------------------------------------------------------------------
 
     def want(self, names: Iterable[str]) -> None:
-        """These are to be up, and what they need before them. What has failed before is tried anew."""
+        """Request these services and those they need. Services that failed before are tried again."""
         with self._lock:
             for name in with_needs(names, self._services):
                 self._entries[name].want()
@@ -89,7 +89,7 @@ class Supervisor:
         self._tell()
 
     def wait_up(self, names: Iterable[str], unless: Callable[[], bool] = lambda: False) -> None:
-        """Until all of these are up; ServiceFailed with the reason where one of them never will be."""
+        """Wait until all of these are up; raise ServiceFailed with the reason if one of them cannot start."""
         wanted = self._in_order(with_needs(names, self._services))
         while not unless():
             with self._moved:
@@ -103,7 +103,7 @@ class Supervisor:
                 self._moved.wait(_ROUND_S)
 
     def ask(self, name: str) -> bool:
-        """Is it well? Asked now, whatever was found a moment ago."""
+        """Check the service now, regardless of earlier results."""
         entry = self._entries[name]
         if entry.has_ended:
             return False
@@ -121,26 +121,26 @@ class Supervisor:
             return [each.status() for each in self._in_order(self._entries)]
 
     def is_running(self, name: str) -> bool:
-        """A process that we started, whatever it answers."""
+        """Return whether our process runs, whatever it answers."""
         entry = self._entries[name]
         return entry.child is not None and entry.child.exit_code is None
 
     def want_anew(self, name: str) -> None:
-        """Look for it as if for the first time, without waiting for the end of a pause."""
+        """Check and start the service at once, without waiting for the backoff."""
         with self._lock:
             self._entries[name].notice_exit(time.monotonic())
             self._entries[name].unwant()
         self.want([name])
 
     def stop(self, names: Iterable[str] | None = None) -> None:
-        """Stop what we started of these; what we only use is left alone.
+        """Stop those of these services that we started; adopted ones are left running.
 
         All stop at the same time, except that a service outlives those that need it.
         """
         left = self._in_order(self._entries if names is None else names)
         with self._lock:
             for entry in left:
-                entry.unwant()  # at once: nothing is restarted while others still stop
+                entry.unwant()  # at once, so that nothing is restarted while others still stop
         stops: dict[str, StopSequence] = {}
         while left:
             for entry in [each for each in left if not self._is_needed(each, left)]:
@@ -167,7 +167,7 @@ class Supervisor:
             self._tell()
 
     def close(self) -> None:
-        """Stop everything and look after nothing any more. Harmless to ask twice."""
+        """Stop everything and end the supervision. Idempotent."""
         self.stop()
         self._closing.set()
         if self._thread is not None:
@@ -188,7 +188,7 @@ class Supervisor:
             try:
                 self._round()
             except Exception as error:
-                # A disk that is full, a process table that is: what runs goes on, and the next round tries again.
+                # A full disk or process table: running services continue, and the next round tries again.
                 log.error("supervision_failed", exc_info=error)
 
     def _round(self) -> None:
@@ -200,7 +200,7 @@ class Supervisor:
                     needs_are_up = all(self._entries[need].state in _KEEPING_ON for need in entry.service.needs)
                     needs_are_up = needs_are_up and not self._is_ahead(entry.service.after, now)
                     self._act(entry, now, needs_are_up=needs_are_up)
-                    # What it needs may be what it is asked by.
+                    # Its check may go through a service that it needs.
                     if needs_are_up or entry.child is not None:
                         self._check(entry, now)
         self._tell()
@@ -247,13 +247,13 @@ class Supervisor:
             )
         except AlreadySupervised as error:
             entry.could_not_start(error.message, for_good=True)
-        except OSError as error:  # no process, memory or descriptor left, for now
+        except OSError as error:  # out of processes, memory or file descriptors
             entry.could_not_start(f"it cannot be started: {error.strerror or error}")
         else:
             entry.mark_started(child)
 
     def _check(self, entry: SupervisedService, now: float) -> None:
-        """Ask for its health where that is due, without waiting for the answer."""
+        """Start a health check if one is due, without waiting for the result."""
         if not entry.check_is_due(now):
             return
         with contextlib.suppress(RuntimeError):  # we are closing
@@ -265,14 +265,14 @@ class Supervisor:
             health = entry.ask()
         except Exception as error:
             log.error("service_check_failed", service=entry.service.name, exc_info=error)
-            health = ServiceHealth(is_well=False, problem=f"it could not be asked ({type(error).__name__})")
+            health = ServiceHealth(is_well=False, problem=f"the check failed ({type(error).__name__})")
         with self._moved:
-            if entry.checks == number:  # nothing has happened to it meanwhile
+            if entry.checks == number:  # its state has not changed in the meantime
                 entry.record_health(health)
             self._moved.notify_all()
 
     def _tell(self) -> None:
-        """Write down how it stands, at once where something has changed."""
+        """Write the status file, at once if something changed."""
         with self._moved:
             status = [each.status() for each in self._in_order(self._entries)]
             before = {each.name: each for each in self._told}
@@ -293,7 +293,7 @@ def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
 
 
 def _environment_of(service: Service) -> dict[str, str]:
-    """Settings hold secrets: each program gets those that its service names."""
+    """Return the environment of a program: settings hold secrets, so each gets only those its service names."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     return {**(inherited if service.inherits else {}), **service.environment()}
 

@@ -1,4 +1,4 @@
-"""What can be known of the broker without its help: whether it answers, and how many messages wait in it."""
+"""The state of the broker: whether it answers, and how many messages wait in it."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from redis.exceptions import RedisError
 
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 
-# `/health` and the watchdog of a node go by it; runs are found in the database whatever it says.
+# For `/health` and the watchdog of a node; nodes find runs in the database regardless of the broker.
 _EVERY_S = 0.5
 _ANSWERS_WITHIN_S = 1.0
 # How the client library names the list of a queue for a step of priority.
@@ -16,7 +16,7 @@ _STEP = "\x06\x16"
 
 
 class Broker:
-    """Asked twice a second. `is_up` is what it said last; before it was asked, the best is hoped."""
+    """Polled twice a second. `is_up` is the last result; before the first poll it is True."""
 
     def __init__(self, url: str, steps: Sequence[int]) -> None:
         self._is_redis = url.startswith(("redis://", "rediss://", "redis+socket://", "unix://"))
@@ -38,13 +38,13 @@ class Broker:
         async with self._client() as client:
             while True:
                 await self._ask(client)
-                # The library takes a cancellation while it connects for a failure to connect.
+                # The library reports a cancellation during the connect as a failed connect.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError
                 await asyncio.sleep(_EVERY_S)
 
     async def look(self) -> None:
-        """Ask it once."""
+        """Poll once."""
         if self._is_redis:
             async with self._client() as client:
                 await self._ask(client)

@@ -1,4 +1,4 @@
-"""Hints by Celery: a run is one `runs.execute(run_id)`, sent to the queue of its kind. Best effort, from a thread."""
+"""Hints by Celery: one `runs.execute(run_id)` message per run, sent to its queue. Best effort, from a thread."""
 
 import contextlib
 import threading
@@ -19,7 +19,7 @@ log = structlog.get_logger()
 EXECUTE = "runs.execute"
 SWEEP = "runs.sweep"
 SWEEP_EVERY_S = 1.0
-# Redis keeps a list per step and looks into the first one first.
+# Redis keeps a list per priority step and reads the first one first.
 STEPS = {Priority.CRITICAL: 0, Priority.HIGH: 3, Priority.MEDIUM: 6, Priority.LOW: 9}
 
 _MAX_UNSENT = 20_000
@@ -64,7 +64,7 @@ def make_celery(broker_url: str, **more: Any) -> Celery:
             }
         },
         beat_max_loop_interval=SWEEP_EVERY_S,
-        # It has nothing to remember: a sweep that was missed is made up for by the next.
+        # No state to keep: the next sweep makes up for a missed one.
         beat_scheduler="celery.beat:Scheduler",
         **more,
     )
@@ -76,10 +76,10 @@ def _queue(name: str) -> BrokerQueue:
 
 
 class CeleryHints:
-    """Sends hints from a thread of its own, one after the other; drops them while there is no broker."""
+    """Sends hints from a separate thread, one after the other; drops them while there is no broker."""
 
     def __init__(self, app: Celery) -> None:
-        # A frozen broker must not hold on to the thread that sends: later hints would wait behind the first for ever.
+        # A frozen broker must not block the sending thread: later hints would wait behind the first forever.
         options = {**app.conf.broker_transport_options, "socket_timeout": _SENT_WITHIN_S}
         app.conf.broker_transport_options = options
         self._app = app
@@ -87,7 +87,7 @@ class CeleryHints:
         self._news = threading.Event()
         self._stopping = threading.Event()
         self._is_down = False
-        self._producer: Any = None  # with a connection of its own, for as long as both work
+        self._producer: Any = None  # with its own connection, as long as both work
         self._thread = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._thread.start()
 
@@ -96,7 +96,7 @@ class CeleryHints:
         self._news.set()
 
     def close(self) -> None:
-        """What was said last is still sent, if that can be done in a moment."""
+        """Send the remaining hints, if that takes only a moment."""
         self._stopping.set()
         self._news.set()
         self._thread.join(_FLUSH_S)
@@ -115,7 +115,7 @@ class CeleryHints:
                 return
 
     def _try_anew(self) -> None:
-        """A connection may be as old as a broker that is gone; over a new one, the new broker is reached."""
+        """Send over a new connection: the old one may belong to a broker that is gone."""
         self._hang_up()
         try:
             self._send_some()
@@ -127,7 +127,7 @@ class CeleryHints:
     def _send_some(self) -> None:
         if self._producer is None:
             connection = self._app.connection_for_write()
-            connection.connect()  # once: left to itself it would try until there is a broker
+            connection.connect()  # once: by default it would retry until there is a broker
             self._producer = self._app.amqp.Producer(connection.channel(), auto_declare=False)
         for _ in range(_AT_ONCE):
             if not self._unsent:
@@ -141,7 +141,7 @@ class CeleryHints:
     def _hang_up(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
-            with contextlib.suppress(Exception):  # it is given up in any case
+            with contextlib.suppress(Exception):  # the hint is dropped in any case
                 producer.channel.connection.client.close()
 
     def _send(self, hint: Hint, producer: Any) -> None:
@@ -155,7 +155,7 @@ class CeleryHints:
         )
 
     def _no_broker(self, error: Exception) -> None:
-        """They are hints: a node with room finds waiting runs in the database, so dropped hints are not kept."""
+        """Drop hints while the broker is away: a node with room finds the runs in the database."""
         if not self._is_down:
             log.warning("broker_hints_dropped", reason=str(error))
         self._is_down = True

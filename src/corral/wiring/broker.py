@@ -1,11 +1,11 @@
-"""A look at the broker, for those who load nothing else."""
+"""Read the state of the broker without loading the application."""
 
 from corral.domain.runs.node import BrokerNow
 from corral.settings import Settings, Transport
 
 
 async def look_at_broker(settings: Settings) -> BrokerNow | None:
-    """None where messages play no part."""
+    """Return None if the transport uses no messages."""
     if settings.transport is not Transport.CELERY:
         return None
     from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used

@@ -25,7 +25,7 @@ async def login_browser(
     proxy: ProxyPolicy | None = None,
     verifies_tls: bool = True,
 ) -> AsyncIterator["LoginPage"]:
-    """A page a person or a script can log in on; it goes through the egress like every other."""
+    """Open a page for a login by the user or a script; it uses the guarded egress like every other page."""
     from corral.fetch.browser.login import login_page  # noqa: PLC0415 - it brings Playwright
     from corral.fetch.browser.profile_folder import sweep_homes  # noqa: PLC0415
 

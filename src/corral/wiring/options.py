@@ -1,4 +1,4 @@
-"""What the settings mean to the parts: one function for each part that has options."""
+"""Convert settings to the options of each component."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
@@ -30,7 +30,7 @@ def retry_policy(settings: Settings) -> RetryPolicy:
 
 
 def available_strategies() -> frozenset[Strategy]:
-    """What the workers of this machine can do. Playwright's own browsers lie in its cache folder."""
+    """Return what the workers of this machine can do. Playwright's own browsers are in its cache folder."""
     offers = {Strategy.HTTP, Strategy.API_REPLAY}
     if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
         offers.add(Strategy.BROWSER)

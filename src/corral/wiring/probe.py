@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def prober(settings: Settings, host_access: HostAccess = UNLIMITED) -> AsyncIterator[Prober]:
-    """An idle API or node spares the ten megabytes; the first probe takes a moment longer."""
+    """Load the fetching modules with the first probe: an idle API or node saves ten megabytes."""
     async with AsyncExitStack() as stack:
         opening = asyncio.Lock()
         opened: list[Prober] = []

@@ -35,12 +35,12 @@ class OwnRedis:
         return self.given_url if self._password is None else _with_password(self.given_url, self._password)
 
     def forget_password(self) -> None:
-        """The Redis at this address is not ours."""
+        """Forget the password: the Redis at this address is not ours."""
         self._password = None
         self._password_file.unlink(missing_ok=True)
 
     def write_conf(self) -> None:
-        """Nothing is kept on disk: what it carries are hints, and the database knows all they say."""
+        """Write the configuration. Redis keeps nothing on disk: its messages are only hints."""
         if _password_in(self.given_url) is None:
             self._password = self._password or secrets.token_urlsafe(_PASSWORD_BYTES)
             hide([self._password])
@@ -58,7 +58,7 @@ class OwnRedis:
             "maxmemory-policy noeviction",
             f"databases {max(_USUAL_DATABASES, number + 1)}",
         ]
-        # Its title would be written over its environment, by which we know it again. Old ones cannot be asked.
+        # A process title would overwrite the environment, which holds our marker. Old versions lack the option.
         lines += ["set-proc-title no"] if _version(redis_program()) >= (6, 2) else []
         password = _password_in(self.url)
         if parts.username and password:
@@ -78,12 +78,12 @@ class OwnRedis:
 
 
 def broker_url(settings: Settings) -> str:
-    """The address of the broker, for processes of an installation that a supervisor on this machine looks after."""
+    """Return the broker address of an installation that a supervisor on this machine runs."""
     return settings.celery_broker_url if _password_in(settings.celery_broker_url) else OwnRedis(settings).url
 
 
 def program_environment() -> dict[str, str]:
-    """All that a program that is not ours has to know."""
+    """Return the minimal environment of a foreign program."""
     return {name: os.environ[name] for name in ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR") if name in os.environ}
 
 

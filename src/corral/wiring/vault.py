@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def open_proxy(settings: Settings, policy: ProxyPolicy | None) -> OpenProxy | None:
-    """The proxy of a job with what it knows us by; None where there is none."""
+    """Return the proxy of a job with its credentials, or None."""
     if policy is None or policy.is_direct:
         return None
     if policy.sealed is None:
@@ -32,7 +32,7 @@ def vault_of(settings: Settings) -> Vault:
 
 
 async def check_vault_keys(settings: Settings, store: Store) -> Keyring:
-    """The keys of the vault; BadConfiguration where sessions are stored that they do not open."""
+    """Return the keys of the vault; raise BadConfiguration if they cannot decrypt stored sessions."""
     vault = vault_of(settings)
     keys = vault.keys()
     check_keys(keys, await store.sessions.count_keys(), vault.location)

@@ -1,4 +1,4 @@
-"""What a worker process is made of. Apart from `wiring`, so that starting one loads neither store nor settings."""
+"""The components of a worker process. A separate module, so that a worker loads neither store nor settings."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ def _unlock(executors: dict[Strategy, Executor], keys: SessionKeys) -> dict[Stra
 
 
 def _browser_limits(config: WorkerConfig) -> BrowserLimits:
-    """Where larger documents are allowed, what a page loads may be larger as well."""
+    """Scale the limits of subresources with the allowed size of documents."""
     usual, most = BrowserLimits(), config.max_body_bytes
     return replace(
         usual,
@@ -92,7 +92,7 @@ def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
 async def worker_kinds(
     config: WorkerConfig, keys: SessionKeys | None = None, host_access: HostAccess = UNLIMITED
 ) -> AsyncIterator[dict[str, RunKind]]:
-    """Everything a worker process can execute."""
+    """Build everything that a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
     limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)

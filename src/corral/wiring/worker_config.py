@@ -1,4 +1,4 @@
-"""What a node tells its workers. Apart from `wiring_worker`, so that a node does not load what only workers execute."""
+"""The configuration that a node sends to its workers. A separate module, so that a node does not load worker code."""
 
 from dataclasses import dataclass, field
 
