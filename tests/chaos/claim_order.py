@@ -17,20 +17,21 @@ from tests.chaos.history import query
 
 # How long a due run may wait before no younger one may be claimed.
 PATIENCE_S = 1.0
-# Claims of several nodes race: each skips the rows that another one has locked, and their transactions begin and commit
-# within this time of each other. A run that is claimed this soon after a younger one was locked by a claim under way.
+# Claims of several nodes race: each skips the rows that another one has locked. The claim of the older run was under
+# way if it began before the claim of the younger one was written. When that was is known only from what other
+# transactions wrote before, so this much is added.
 RACE_S = 0.25
 
 _EVENTS = """
     SELECT events.run_id, runs.priority, events.kind, events.meta, events.created_at FROM events
-    JOIN runs ON runs.id = events.run_id ORDER BY events.created_at, events.position
+    JOIN runs ON runs.id = events.run_id ORDER BY events.position
 """
 
 
 class QueueEvent(NamedTuple):
-    """An event of a run, in the order of time. `delay_s`: until a requeued run is due again."""
+    """An event of a run. `delay_s`: until a requeued run is due again."""
 
-    at: float
+    at: float  # when its transaction began
     run_id: str
     kind: EventKind
     delay_s: float = 0.0
@@ -47,6 +48,7 @@ class Wait:
     since: float
     is_reclaim: bool  # it was claimed before, and has kept its position
     until: float = float("inf")
+    written: float = float("inf")  # a time at which its end was not written yet; `until` or later
     is_claimed: bool = False
     overtaken_at: float = float("inf")  # when a younger run was claimed first
 
@@ -83,7 +85,7 @@ class ClaimOrder:
             self.overtaken.append(f"{claim.run_id} was claimed {at - claim.overtaken_at:.2f} s after a younger run")
         for each in older:
             each.overtaken_at = min(each.overtaken_at, at)
-        passed_over = [each for each in older if at - each.since > patience_s and each.until - at > race_s]
+        passed_over = [each for each in older if at - each.since > patience_s and each.until - claim.written > race_s]
         if passed_over:
             longest = min(passed_over, key=lambda each: each.since)
             self.violations.append(
@@ -113,7 +115,7 @@ def read_claim_order(
 
 
 def judge_claim_order(
-    events: Sequence[QueueEvent],
+    events: Sequence[QueueEvent],  # in the order in which they were written
     *,
     patience_s: float = PATIENCE_S,
     race_s: float = RACE_S,
@@ -144,7 +146,9 @@ def _find_waits(events: Sequence[QueueEvent]) -> Iterator[Wait]:
     due: dict[str, float] = {}
     waiting: dict[str, Wait] = {}
     claimed: set[str] = set()
+    written = 0.0
     for event in events:
+        written = max(written, event.at)
         state = fold([event.kind])
         if state is RunState.QUEUED:
             if event.run_id in waiting:
@@ -155,7 +159,7 @@ def _find_waits(events: Sequence[QueueEvent]) -> Iterator[Wait]:
             is_reclaim = created.setdefault(event.run_id, since) == due[event.run_id] and event.run_id in claimed
             waiting[event.run_id] = Wait(event.run_id, event.band, due[event.run_id], since, is_reclaim)
         elif state is not None and (ended := waiting.pop(event.run_id, None)) is not None:
-            ended.until, ended.is_claimed = event.at, event.kind is EventKind.STARTED
+            ended.until, ended.written, ended.is_claimed = event.at, written, event.kind is EventKind.STARTED
             if ended.is_claimed:
                 claimed.add(event.run_id)
             yield ended

@@ -37,6 +37,15 @@ def test_claims_of_two_nodes_in_the_same_moment_are_a_race() -> None:
     assert len(judge_claim_order([*events, QueueEvent(5.3, "old", STARTED)]).violations) == 1
 
 
+def test_claims_race_while_their_transactions_overlap_however_long_they_take() -> None:
+    created = [QueueEvent(0.0, "old", CREATED), QueueEvent(0.5, "young", CREATED)]
+    slow, other = QueueEvent(5.0, "young", STARTED), QueueEvent(7.0, "old", STARTED)
+    assert judge_claim_order([*created, other, slow]).violations == [], "that of the older run was written first"
+    assert len(judge_claim_order([*created, slow, other]).violations) == 1
+    between = [QueueEvent(6.9, "third", CREATED), slow, other]
+    assert judge_claim_order([*created, *between]).violations == [], "it was not written before 6.9"
+
+
 def test_a_run_that_was_lost_a_moment_ago_may_be_missed_by_one_claim() -> None:
     """It had not waited for a second. Nothing else was claimed until its turn: late, but not passed over."""
     found = judge_claim_order(
