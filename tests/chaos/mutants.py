@@ -207,6 +207,20 @@ MUTANTS = [
         "tests/domain/runs/test_retry.py -k crashes",
     ),
     Mutant(
+        "a lost run goes to the end of the queue",
+        f"{STORE}/queries/losses.py",
+        "tx.now_ms + round(backoff_s * 1000) if backoff_s else None",
+        "tx.now_ms + round(backoff_s * 1000)",
+        "tests/chaos/test_backlog.py",
+    ),
+    Mutant(
+        "a claim does not wake the runs that another node has set aside",
+        f"{STORE}/queries/runs/waiting.py",
+        "waited_for = [row[0] for row in tx.all(WAITED_FOR)]",
+        "waited_for: list[str] = []",
+        "tests/store/test_order.py -k another_node",
+    ),
+    Mutant(
         "a connection with an unverified certificate is reused by every job",
         "src/corral/fetch/egress/client.py",
         "key = (pinned.host, pinned.ips, verifies_tls)",
