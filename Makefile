@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 # Many processes are started, each of which would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-dev setup-bench run test bench chaos soak lint format lock clean
+.PHONY: help setup setup-dev setup-bench run test bench eval chaos soak lint format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -56,6 +56,9 @@ bench: setup-bench ## Compare with the peers, side by side; prints ratios
 	@scripts/services postgres redis chromium nginx docs
 	@$(BIN)/python -m bench --save
 
+eval: setup-dev ## Precision and recall of bare field names on recorded pages, with the misses
+	@$(BIN)/python -m eval
+
 chaos: setup-dev ## The long versions of the tests that break things
 	@scripts/services
 	@CORRAL_CHAOS=long $(BIN)/pytest tests/chaos tests/secrets tests/engine tests/celery_app tests/supervisor tests/api tests/cli/verbs/test_up.py tests/cli/verbs/test_demo.py tests/store tests/export tests/fetch/egress/test_ssrf_browser.py tests/fetch/test_selectors.py -q
@@ -85,4 +88,4 @@ lock: ## Compile requirements*.in into the locks (needs uv; UPGRADE=--upgrade fo
 
 clean: ## Remove .venv and caches; keeps var/
 	@rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
-	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	@find src tests bench eval scripts -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

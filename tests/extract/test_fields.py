@@ -35,7 +35,7 @@ def found(name: str, html: str = PRODUCT, **recipe: object) -> object:
 @pytest.mark.parametrize(
     "name, value",
     [
-        ("title", "Lamp | Shop"),
+        ("title", "Lamp 3000"),
         ("name", "Lamp 3000"),
         ("description", "A lamp."),
         ("price", "9.5"),

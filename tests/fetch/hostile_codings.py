@@ -15,7 +15,7 @@ _MIB = 1024 * 1024
 # Costs a browser no layout: what it does with it is about its size only.
 _START = b"<title>Bomb</title><p>"
 _COMMENT = b"<!--" + b"x" * (65536 - 7) + b"-->"
-PAGE = b"<html><head><title>A page</title></head><body><h1>Heading</h1><p class=price>9.50</p></body></html>"
+PAGE = b"<html><head><title>A page</title></head><body><h1>A page </h1><p class=price>9.50</p></body></html>"
 SKIPPED_FRAME = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"abcde"
 
 

@@ -26,7 +26,7 @@ def repository_files() -> tuple[Path, ...]:
 
 
 def python_files() -> list[Path]:
-    ours = tuple(ROOT / folder for folder in ("src", "tests", "bench", "scripts"))
+    ours = tuple(ROOT / folder for folder in ("src", "tests", "bench", "eval", "scripts"))
     return [path for path in repository_files() if path.suffix == ".py" and any(path.is_relative_to(o) for o in ours)]
 
 

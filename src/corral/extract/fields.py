@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import display_text
-from corral.extract.metadata import EVERY, MAX_TRIED, MAX_VALUES, PageMetadata
+from corral.extract.names.found import EVERY, MAX_TRIED, MAX_VALUES, FoundValue
+from corral.extract.names.words.text import plain
 from corral.extract.page import Page
 from corral.extract.selectors.patterns import search_text
-from corral.extract.structured import plain
 
 if TYPE_CHECKING:
+    from corral.extract.names.named_values import NamedValues
     from corral.extract.xml.elements import Elements
 
 TOO_LONG = "limit:selector"
@@ -26,6 +27,10 @@ class MarkupSource(Protocol):
 
     def values(self, name: str) -> list[str]:
         """What it says about itself under this name."""
+        ...
+
+    def single(self, name: str) -> list[str]:
+        """The value of a field that takes one, if there is any: several authors are one text."""
         ...
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
@@ -72,7 +77,7 @@ def extract_from(
         elif place in skipped or spec.jsonpath:
             pass
         elif not spec.selector and not spec.regex:
-            values = list(source.values(spec.name))
+            values = list(source.values(spec.name)) if spec.all else source.single(spec.name)
         else:
             with guard(place):
                 values = _by_recipe(source, spec)
@@ -130,10 +135,27 @@ def _by_recipe(source: MarkupSource, spec: FieldSpec) -> list[Any]:
 class HtmlSource:
     def __init__(self, page: Page) -> None:
         self._page = page
-        self._said = PageMetadata(page)
+
+    @cached_property
+    def _named(self) -> "NamedValues":
+        from corral.extract.names.named_values import NamedValues  # noqa: PLC0415 - many jobs have selectors only
+
+        return NamedValues(self._page)
 
     def values(self, name: str) -> list[str]:
-        return self._said.values(name)
+        return [each.value for each in self._named.find(name)]
+
+    def find(self, name: str) -> tuple[FoundValue, ...]:
+        """What the page gives for a bare name, best first, with source and confidence."""
+        return self._named.find(name)
+
+    def find_one(self, name: str) -> FoundValue | None:
+        """The same for a field without `all`: several authors are one text."""
+        return self._named.find_one(name)
+
+    def single(self, name: str) -> list[str]:
+        found = self._named.find_one(name)
+        return [found.value] if found is not None else []
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.xpath is not None:

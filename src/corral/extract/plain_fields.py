@@ -8,9 +8,9 @@ from corral.domain.errors import BadInput
 from corral.domain.jobs.job import FieldSpec
 from corral.domain.json_path import TooWide, parse_query, select
 from corral.extract.fields import TOO_LONG, Extraction, Guard, missing_in, search_values
-from corral.extract.metadata import MAX_VALUES
+from corral.extract.names.found import MAX_VALUES
+from corral.extract.names.words.text import plain
 from corral.extract.selectors.patterns import search_text
-from corral.extract.structured import plain
 from corral.extract.value_limit import capture_limit
 from corral.extract.values import storable
 

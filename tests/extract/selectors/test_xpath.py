@@ -154,4 +154,4 @@ def test_checking_takes_no_time() -> None:
 
 @pytest.mark.parametrize("text", ["document('/etc/passwd')", "re:test('a', 'a')", "$x", "//a["])
 def test_a_stored_expression_that_cannot_be_looked_up_finds_nothing(text: str) -> None:
-    assert read(PAGE, FieldSpec("title"), FieldSpec("f", xpath=text)) == {"title": "Lamp", "f": None}
+    assert read(PAGE, FieldSpec("title"), FieldSpec("f", xpath=text)) == {"title": "A lamp", "f": None}

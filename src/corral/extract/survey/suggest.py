@@ -12,9 +12,11 @@ from selectolax.lexbor import LexborNode
 
 from corral.domain.jobs.job import FieldSpec
 from corral.extract.fields import extract_from
+from corral.extract.names.sources.entity_text import texts_of
+from corral.extract.names.sources.json_ld import read_json_ld
+from corral.extract.names.words.text import plain
 from corral.extract.page import Page, normalize_space
 from corral.extract.selectors.generate import classes_of, selector_for
-from corral.extract.structured import json_ld, plain
 from corral.extract.survey.repeated_items import item_suggestions
 
 MAX_SUGGESTIONS = 20
@@ -141,16 +143,25 @@ def _from_microdata(page: Page) -> Iterator[Suggestion]:
 
 def _from_json_ld(page: Page) -> Iterator[Suggestion]:
     """JSON-LD by pattern, where the pattern finds what reading the JSON finds; it is not fooled by inner objects."""
-    said = json_ld(page)
+    found_values = _json_ld_values(page)
     for name, label in _NAMED.items():
-        values = said.get(plain(name))
+        values = found_values.get(plain(name))
         # An article has a headline; a `name` inside it belongs to another object.
-        if not values or (name == "name" and "headline" in said):
+        if not values or (name == "name" and "headline" in found_values):
             continue
         regex = rf'"{name}"\s*:\s*"?([^",}}\]]+)'
         found = Suggestion(label, 'script[type="application/ld+json"]', 0.8, regex=regex)
         if _sample(page, found) == values[0][:_MAX_SAMPLE_CHARS]:
             yield found
+
+
+def _json_ld_values(page: Page) -> dict[str, list[str]]:
+    """By property, the values of all entities in document order."""
+    found: dict[str, list[str]] = {}
+    for entity in read_json_ld(page):
+        for key, values in entity.properties.items():
+            found.setdefault(key, []).extend(text for value in values for text in texts_of(key, value)[:1])
+    return found
 
 
 def _by_class(page: Page) -> Iterator[Suggestion]:

@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import Any
 
 from corral.domain.jobs.job import FieldSpec
-from corral.extract.metadata import MAX_TRIED, MAX_VALUES, canonical
+from corral.extract.names.found import MAX_TRIED, MAX_VALUES
+from corral.extract.names.keys import canonical
+from corral.extract.names.words.text import plain
 from corral.extract.page import join_url, normalize_space
-from corral.extract.structured import plain
 from corral.extract.xml.elements import Elements, outermost, text_of
 
 # What feeds and sitemaps call what people ask for; the first that is there is taken.
@@ -46,6 +47,9 @@ class XmlSource:
             if values:
                 return [self.absolute(value) for value in values] if known in _OF_ADDRESSES else values
         return [self.text] if known == "text" and self.text else []
+
+    def single(self, name: str) -> list[str]:
+        return self.values(name)[:1]
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.selector is None:

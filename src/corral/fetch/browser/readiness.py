@@ -59,7 +59,7 @@ async def wait_until_ready(visit: PageVisit, granted: ProxyPass, plan: ReadPlan)
             if isinstance(read, Failed):
                 return read
             reading = read
-            if _is_ready(visit, reading):
+            if _is_ready(visit, reading, looked_at):
                 await asyncio.sleep(_SECOND_LOOK_S)
                 if not visit.is_navigating:
                     return reading
@@ -90,7 +90,7 @@ def _has_arrived(reading: Reading) -> bool:
     return reading.snapshot.is_parsed or not reading.answer.missing
 
 
-def _is_ready(visit: PageVisit, reading: Reading) -> bool:
+def _is_ready(visit: PageVisit, reading: Reading, looked_at: float) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
         return True  # an error page, of which only the title is read
     quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
@@ -100,7 +100,8 @@ def _is_ready(visit: PageVisit, reading: Reading) -> bool:
     # Without fields, or in a crawl, a page is ready when it has come to rest.
     is_crawled = reading.request.crawl is not None
     has_all = bool(reading.request.fields) and not reading.answer.missing and not is_crawled
-    return has_all or visit.quiet_s() > quiet_s
+    # At rest when it was looked at: the page may have changed during a slow reading.
+    return has_all or visit.quiet_s() - (time.monotonic() - looked_at) > quiet_s
 
 
 async def read_again(visit: PageVisit, plan: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:

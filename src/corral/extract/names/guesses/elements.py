@@ -1,0 +1,145 @@
+"""The elements of a page that heuristics look at."""
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from selectolax.lexbor import LexborNode
+
+from corral.extract.names.guesses.zones import is_beside, is_hidden
+from corral.extract.names.words.money import find_money
+from corral.extract.page import Page
+
+Found = tuple[list[str], str]  # values, and what they were found by
+NOTHING: Found = ([], "")
+_MAX_NODES = 200
+_MAX_TRAVERSED = 20_000
+_MAX_TEXTS = 100
+_SKIPPED = frozenset(("script", "style", "h1", "noscript", "template"))
+_INLINE = frozenset(("a", "b", "strong", "em", "i", "span", "time", "br", "small", "bdi", "font", "u", "sup"))
+_BUY = re.compile(
+    r"add.?to.?(?:cart|basket|bag)|buy.?now|warenkorb|in den korb|ajouter.{0,6}panier|acheter|añadir.{0,8}(?:carrito"
+    r"|cesta)|comprar|aggiungi.{0,6}carrello|acquista|adicionar.{0,8}carrinho|winkelwagen|köp\b|lägg i|kurv|do"
+    r" koszyka|do košíku|kosárba|în coș|корзин|кошик|sepete|السلة|カート|加入购物车|加入購物車|立即购买|장바구니",
+    re.I,
+)
+
+_ROOT = re.compile(r"/?|\./|https?://[^/]+/?|/?index\.\w+")
+_HEAD = re.compile(
+    r"(?:^|[\s_-])(?:logo|site-?title|site-?name|sitename|masthead|navbar|blog-?title)(?:$|[\s_-])"
+    r"|^\s*(?:header|banner|top)\s*$",
+    re.IGNORECASE,
+)
+
+
+class PageElements:
+    """Elements outside of menus, footers and related items, and the texts that follow the heading."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    @cached_property
+    def heading(self) -> LexborNode | None:
+        """The h1 that is about the subject: outside of menus and logos."""
+        found = [node for node in self.page.tree.css("h1")[:20] if self.page.text_of(node) and not is_hidden(node)]
+        inner = [node for node in found if not is_site_heading(node)]
+        return next((node for node in (*(each for each in inner if not is_beside(each)), *inner, *found)), None)
+
+    @cached_property
+    def sells(self) -> bool:
+        """True where something on the page can be bought."""
+        for node in self.page.tree.css(
+            "button, input[type=submit], input[type=button], form[action*=cart], a.btn, a.button, a[class*=cart],"
+            " [class*=add-to-cart]"
+        )[:200]:
+            attributes = node.attributes
+            named = " ".join(attributes.get(name) or "" for name in ("value", "class", "action", "name"))
+            text = f"{self.page.text_of(node) or ''} {named}"
+            if _BUY.search(text[:300]):
+                return True
+        return False
+
+    def visible(self, selector: str) -> Iterator[LexborNode]:
+        for node in self.page.tree.css(selector)[:_MAX_NODES]:
+            if not is_beside(node):
+                yield node
+
+    def is_in_list(self, node: LexborNode) -> bool:
+        """In one of several items that have a link and a price each, or a linked heading each."""
+        above = node.parent
+        for _ in range(8):
+            if above is None or above.parent is None or above.tag in ("body", "main", "form"):
+                return False
+            marks = above.attributes.get("class") or ""
+            alike = [each for each in above.parent.iter() if each.tag == above.tag]
+            alike = [each for each in alike if (each.attributes.get("class") or "") == marks][:6]
+            if len(alike) >= 3 and sum(1 for each in alike if self._is_item(each)) >= 3:
+                return True
+            above = above.parent
+        return False
+
+    def _is_item(self, node: LexborNode) -> bool:
+        if node.css_first("h2 a[href], h3 a[href], h4 a[href], a[href] h2, a[href] h3, a[href] h4") is not None:
+            return True
+        return node.css_first("a[href]") is not None and bool(find_money(self.page.text_of(node) or ""))
+
+    def texts_after_heading(self, most: int) -> Iterator[str]:
+        """Short texts that follow the heading in the document, outside of menus."""
+        if self.heading is None:
+            return
+        yield from self._texts[:most]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        body = self.page.tree.body
+        heading = self.heading
+        if body is None or heading is None:
+            return []
+        texts: list[str] = []
+        is_after = False
+        for count, node in enumerate(body.traverse()):
+            if count > _MAX_TRAVERSED or len(texts) >= _MAX_TEXTS:
+                break
+            if node.mem_id == heading.mem_id:
+                is_after = True
+            elif is_after and node.tag not in _SKIPPED and all((child.tag or "") in _INLINE for child in node.iter()):
+                text = self.page.text_of(node)
+                if text and text not in texts[-1:] and self._is_about_subject(node):
+                    texts.append(text)
+        return texts
+
+    def _is_about_subject(self, node: LexborNode) -> bool:
+        return not (is_beside(node) or is_inside(node, ("table",)) or self.is_in_list(node))
+
+
+def describe(selector: str, node: LexborNode | None) -> str:
+    if node is None:
+        return selector[:30]
+    classes = (node.attributes.get("class") or "").split()
+    return f"{node.tag}.{classes[0]}" if classes else str(node.tag)
+
+
+def is_site_heading(node: LexborNode) -> bool:
+    """An h1 that names the site: in the logo, in the head of the page, or as a link to the first page."""
+    link = node.css_first("a[href]")
+    if link is not None and _ROOT.fullmatch(link.attributes.get("href") or ""):
+        return True
+    above: LexborNode | None = node
+    for _ in range(6):
+        if above is None or above.tag in ("body", "main", "article", "section"):
+            return False
+        if _HEAD.search(f"{above.attributes.get('class') or ''} {above.attributes.get('id') or ''}"):
+            return True
+        above = above.parent
+    return False
+
+
+def is_inside(node: LexborNode, tags: tuple[str, ...]) -> bool:
+    above = node.parent
+    while above is not None:
+        if above.tag in tags and not (
+            above.tag == "header" and above.parent is not None and above.parent.tag in ("article", "main", "section")
+        ):
+            return True
+        above = above.parent
+    return False

@@ -1,0 +1,286 @@
+"""Which of the entities of a page the page is about.
+
+The rule, in this order:
+
+1. Left out: entities of a list or of related items, parts of another entity (an offer, a rating, an author), and
+   entities that describe the site (WebSite, BreadcrumbList, navigation).
+2. The others have points: for their type (Product, Article, Recipe, Event, JobPosting and so on before places and
+   businesses, those before organizations and persons, those before the page itself), and for evidence: the page names
+   it as its `mainEntity`; its address is that of the page; its name is the heading; `og:type` names its kind.
+3. Of equals, the one that comes first. Several of one type without evidence are a list: then there is no main entity.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from corral.extract.names.guesses.zones import is_beside
+from corral.extract.names.sources.entity import Entity
+from corral.extract.names.words.text import fold
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.lower().split())
+
+
+PRODUCTS = _set(
+    "Product ProductGroup ProductModel IndividualProduct SomeProducts Vehicle Car Motorcycle Book Offer AggregateOffer"
+)
+ARTICLES = _set(
+    "Article NewsArticle BlogPosting SocialMediaPosting TechArticle ScholarlyArticle MedicalScholarlyArticle Report"
+    " AdvertiserContentArticle OpinionNewsArticle AnalysisNewsArticle ReportageNewsArticle ReviewNewsArticle"
+    " BackgroundNewsArticle LiveBlogPosting SatiricalArticle APIReference DiscussionForumPosting Item Document"
+)
+EVENTS = _set(
+    "Event MusicEvent SportsEvent TheaterEvent BusinessEvent ComedyEvent DanceEvent EducationEvent ExhibitionEvent"
+    " Festival FoodEvent LiteraryEvent SaleEvent ScreeningEvent SocialEvent VisualArtsEvent ChildrensEvent"
+    " CourseInstance"
+)
+_SPECIFIC = (
+    PRODUCTS
+    | ARTICLES
+    | EVENTS
+    | _set(
+        "Recipe JobPosting Movie TVSeries TVEpisode Course SoftwareApplication MobileApplication WebApplication"
+        " VideoGame MusicAlbum MusicRecording MusicPlaylist Dataset HowTo Question QAPage PodcastEpisode"
+        " RealEstateListing Apartment House Service Thesis Game CreativeWork Painting VisualArtwork Drug"
+    )
+)
+_LESSER = _set("VideoObject AudioObject Review ClaimReview CriticReview PodcastSeries Blog FAQPage DataCatalog")
+_PLACES = _set(
+    "LocalBusiness Restaurant Hotel Store Place TouristAttraction Museum LodgingBusiness FoodEstablishment"
+    " MedicalBusiness Physician Dentist Hospital Pharmacy CafeOrCoffeeShop BarOrPub Bakery AutoRepair AutoDealer"
+    " HealthClub HairSalon"
+    " BeautySalon ProfessionalService LegalService Attorney AccountingService RealEstateAgent TravelAgency"
+    " Library School CollegeOrUniversity GovernmentOffice FinancialService BankOrCreditUnion Plumber Electrician"
+    " HomeAndConstructionBusiness EntertainmentBusiness SportsActivityLocation Park City LandmarksOrHistoricalBuildings"
+)
+ORGANIZATIONS = _set(
+    "Organization Corporation NGO NewsMediaOrganization EducationalOrganization OnlineStore OnlineBusiness"
+    " GovernmentOrganization SportsTeam MusicGroup PerformingGroup Brand"
+)
+_PERSONS = _set("Person UserAccount Patient")
+PAGES = _set(
+    "WebPage ItemPage CollectionPage ProfilePage AboutPage ContactPage SearchResultsPage CheckoutPage MedicalWebPage"
+    " RealEstateListingPage"
+)
+SITES = _set("WebSite")
+# Parts of other things, and things about the site: never what a page is about.
+_PARTS = _set(
+    "BreadcrumbList ListItem ItemList OfferCatalog SiteNavigationElement WPHeader WPFooter WPSideBar WPAdBlock"
+    " ImageObject"
+    " AggregateRating Rating PostalAddress GeoCoordinates ContactPoint SearchAction EntryPoint ImageGallery Comment"
+    " Answer QuantitativeValue MonetaryAmount PriceSpecification UnitPriceSpecification PropertyValue Language"
+    " NutritionInformation HowToStep HowToSection SpeakableSpecification ReadAction InteractionCounter"
+    " OpeningHoursSpecification Country Hreview-aggregate Review-aggregate MerchantReturnPolicy OfferShippingDetails"
+)
+_MAIN_LINKS = frozenset(("mainentity", "mainentityofpage", "about", "itemreviewed", "primarytopic"))
+_LISTS = frozenset(
+    [
+        "itemlistelement",
+        "item",
+        "isrelatedto",
+        "issimilarto",
+        "isaccessoryorsparepartfor",
+        "isconsumablefor",
+        "relatedlink",
+        "haspart",
+        "review",
+        "reviews",
+        "comment",
+        "comments",
+        "mentions",
+        "citation",
+        "makesoffer",
+        "hasoffercatalog",
+        "containsplace",
+        "subevent",
+        "subevents",
+        "isvariantof",
+        "suggestedanswer",
+        "acceptedanswer",
+        "blogpost",
+        "blogposts",
+        "hasvariant",
+        "significantlink",
+        "episode",
+        "track",
+        "event",
+        "events",
+        "department",
+        "ispartof",
+        "isbasedon",
+        "workexample",
+    ]
+)
+_FAMILY_OF_OPEN_GRAPH = {
+    "product": PRODUCTS,
+    "og:product": PRODUCTS,
+    "product.item": PRODUCTS,
+    "article": ARTICLES,
+    "blog": ARTICLES,
+    "event": EVENTS,
+    "book": _set("Book"),
+    "recipe": _set("Recipe"),
+    "profile": _PERSONS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PageFacts:
+    """What the choice looks at beside the entities themselves."""
+
+    urls: frozenset[str]  # its own address and its canonical one, as `url_key` gives them
+    headings: frozenset[str]  # the h1, og:title and title, folded
+    open_graph_type: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Subjects:
+    """The main entity with what describes the same thing, the page, the site; and what is listed on it."""
+
+    main: Entity | None
+    same: tuple[Entity, ...]
+    pages: tuple[Entity, ...]
+    sites: tuple[Entity, ...]
+    organizations: tuple[Entity, ...]
+    listed: tuple[Entity, ...]
+
+
+def url_key(url: str) -> str:
+    """Equal for addresses of the same page: without scheme, `www.`, query, fragment and a slash at the end."""
+    try:
+        parts = urlsplit(url.strip())
+    except ValueError:
+        return ""
+    if not parts.netloc:
+        return ""
+    return f"{parts.netloc.lower().removeprefix('www.')}{parts.path.rstrip('/')}"
+
+
+def choose_main(entities: Sequence[Entity], facts: PageFacts) -> Subjects:
+    listed = {id(entity) for entity in entities if _is_listed(entity)}
+    scored = [
+        (_points(entity, facts), entity) for entity in entities if id(entity) not in listed and _is_candidate(entity)
+    ]
+    main = _best(scored)
+    others = [entity for _, entity in scored if entity is not main]
+    same = tuple(entity for entity in others if main is not None and _describe_same(main, entity))
+    items = [entity for entity in entities if id(entity) in listed and entity.has_type(_SPECIFIC)]
+    if main is None:
+        items += [entity for _, entity in scored if entity.has_type(_SPECIFIC | _LESSER)]
+    pages = tuple(entity for entity in entities if entity is not main and (entity.has_type(PAGES) or _is_loose(entity)))
+    sites = tuple(entity for entity in entities if entity.has_type(SITES))
+    organizations = tuple(
+        entity
+        for entity in entities
+        if entity is not main and entity.has_type(ORGANIZATIONS | _PLACES) and not _is_foreign(entity)
+    )
+    return Subjects(main, same, pages, sites, organizations, tuple(items))
+
+
+def _is_loose(entity: Entity) -> bool:
+    """Without a type and in nothing else: said of the page as a whole."""
+    return not entity.types and entity.parent is None
+
+
+def _is_foreign(entity: Entity) -> bool:
+    """A brand, an employer or an organizer is not the organization that runs the site."""
+    return entity.via is not None and entity.via not in (
+        "publisher",
+        "mainentity",
+        "about",
+        "copyrightholder",
+        "provider",
+    )
+
+
+def _is_listed(entity: Entity) -> bool:
+    """In a list or beside the subject, itself or with what holds it."""
+    chain = (entity, *entity.ancestors())
+    if any(each.via in _LISTS and each.parent is not None for each in chain):
+        return True
+    return entity.node is not None and is_beside(entity.node.parent)
+
+
+def _is_candidate(entity: Entity) -> bool:
+    if not entity.properties or entity.has_type(_PARTS) or entity.has_type(SITES):
+        return False
+    if entity.parent is None or entity.via in _MAIN_LINKS:
+        return True
+    # Held by the page or the site, as what it shows; a publisher or an author is a part.
+    return entity.parent.has_type(PAGES | SITES) and entity.has_type(_SPECIFIC)
+
+
+def _points(entity: Entity, facts: PageFacts) -> int:
+    return _type_points(entity) + _evidence(entity, facts)
+
+
+def _type_points(entity: Entity) -> int:
+    if entity.has_type(_SPECIFIC):
+        # An offer on its own is a product page that says no more.
+        return 30 if entity.has_type(_set("Offer AggregateOffer CreativeWork Document Item")) else 40
+    if entity.has_type(_PLACES):
+        return 28
+    if entity.has_type(_LESSER):
+        return 25
+    if entity.has_type(ORGANIZATIONS):
+        return 10
+    if entity.has_type(_PERSONS):
+        return 8
+    if entity.has_type(PAGES):
+        return 2
+    # What has no type was written by hand: it is better than nothing.
+    return 26 if entity.types and entity.first("name", "headline") else 1
+
+
+def _evidence(entity: Entity, facts: PageFacts) -> int:
+    points = 0
+    if entity.via in _MAIN_LINKS and entity.parent is not None and entity.parent.has_type(PAGES):
+        points += 40 if entity.via != "about" else 12
+    if _addresses(entity) & facts.urls:
+        points += 15
+    name = entity.first("headline", "name", "title")
+    if name and fold(name) in facts.headings:
+        points += 20
+    if facts.open_graph_type and entity.has_type(_FAMILY_OF_OPEN_GRAPH.get(facts.open_graph_type, frozenset())):
+        points += 6
+    return points
+
+
+def _addresses(entity: Entity) -> set[str]:
+    named = [entity.identity or "", *entity.texts("url"), *entity.texts("mainentityofpage")]
+    named += [each.identity or "" for each in entity.entities("mainentityofpage")]
+    named += [url for each in entity.entities("mainentityofpage") for url in each.texts("url")]
+    return {key for url in named if (key := url_key(url))}
+
+
+def _best(scored: list[tuple[int, Entity]]) -> Entity | None:
+    if not scored:
+        return None
+    points, main = max(scored, key=lambda each: each[0])
+    rivals = [entity for each, entity in scored if each == points and entity.types == main.types]
+    rivals = [entity for entity in rivals if entity.source == main.source]
+    if (
+        len(rivals) > 1
+        and points <= _type_points(main)
+        and len({entity.first("name", "headline") for entity in rivals}) > 1
+    ):
+        return None
+    return main
+
+
+def _describe_same(main: Entity, other: Entity) -> bool:
+    if main.identity and main.identity == other.identity:
+        return True
+    mine, name = main.first("name", "headline"), other.first("name", "headline")
+    if mine and name:
+        return fold(mine) == fold(name)
+    return _family(main) == _family(other) or (other.has_type(PRODUCTS) and main.has_type(PRODUCTS))
+
+
+def _family(entity: Entity) -> frozenset[str]:
+    for family in (PRODUCTS, ARTICLES, EVENTS, _PLACES | ORGANIZATIONS):
+        if entity.has_type(family):
+            return family
+    return frozenset(name.lower() for name in entity.types)

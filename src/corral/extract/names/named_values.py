@@ -1,0 +1,74 @@
+"""The values that a page gives for a name, best first, each with its source and its confidence.
+
+The sources are asked in this order: the main entity (JSON-LD, microdata, RDFa, microformats); other entities that
+describe the same thing or the page; meta elements; labels with values; heuristics over elements; an element whose id or
+class is the name. Each is read at most once, when the first name needs it.
+"""
+
+from itertools import islice
+
+from corral.extract.names.candidates import NameCandidate, rate_candidates
+from corral.extract.names.found import EVERY, MAX_VALUES, FoundValue
+from corral.extract.names.keys import canonical, markup_words
+from corral.extract.names.ordinary import GUESSES, find_candidates
+from corral.extract.names.page_sources import PageSources
+from corral.extract.names.shapes import shape
+from corral.extract.names.special import SPECIAL
+from corral.extract.names.words.text import plain
+from corral.extract.page import Page
+
+# Names that mean several values, and what stands between them where one text is asked for.
+JOINED = {
+    "author": ", ",
+    "tags": ", ",
+    "category": ", ",
+    "performer": ", ",
+    "organizer": ", ",
+    "employment_type": ", ",
+    "breadcrumbs": " > ",
+    "ingredients": "\n",
+    "instructions": "\n",
+}
+_ATTRIBUTES = {"links": "href", "images": "src"}
+_HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
+
+
+class NamedValues:
+    def __init__(self, page: Page, url: str = "") -> None:
+        self._page = page
+        self._sources = PageSources(page, url)
+
+    def find(self, name: str) -> tuple[FoundValue, ...]:
+        """All values of the best source."""
+        known, key = canonical(name), plain(name)
+        if not key:
+            return ()
+        if known in EVERY or known in _HEADINGS:
+            return self._every(EVERY.get(known, known), _ATTRIBUTES.get(known))
+        special = SPECIAL.get(known)
+        candidates = list(special(self._sources)) if special is not None else find_candidates(self._sources, known, key)
+        return rate_candidates(candidates)[:MAX_VALUES] or self._by_markup(name)
+
+    def find_one(self, name: str) -> FoundValue | None:
+        """The value of a single field: the first, or all of them joined where the name means several."""
+        found = self.find(name)
+        if not found:
+            return None
+        between = JOINED.get(canonical(name))
+        if between is None or len(found) == 1:
+            return found[0]
+        return FoundValue(between.join(each.value for each in found), found[0].source, found[0].confidence)
+
+    def _every(self, selector: str, attr: str | None) -> tuple[FoundValue, ...]:
+        found = (self._page.value_of(node, attr) for node in self._page.by_css(selector))
+        values = tuple(islice((value for value in found if value), MAX_VALUES))
+        return rate_candidates([NameCandidate(values, f"html:{selector}")]) if values else ()
+
+    def _by_markup(self, name: str) -> tuple[FoundValue, ...]:
+        """The text of elements whose id or class is the name."""
+        words = markup_words(name) if canonical(name) not in GUESSES else []
+        selector = ", ".join(f"#{word}, .{word}" for word in words)
+        nodes = self._page.by_css(selector) if selector else []
+        found = (self._page.value_of(node, None) for node in nodes)
+        values = shape(canonical(name), list(islice((value for value in found if value), MAX_VALUES)))
+        return rate_candidates([NameCandidate(values, f"markup:{words[0]}")]) if values else ()

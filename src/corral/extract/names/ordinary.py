@@ -1,0 +1,168 @@
+"""Candidates for an ordinary name: from entities, meta elements, labels, and heuristics over elements."""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from corral.extract.names.candidates import BESIDE_FACTOR, NameCandidate
+from corral.extract.names.guesses.bylines import guess_author, guess_date, guess_modified
+from corral.extract.names.guesses.contact import guess_address, guess_email, guess_phone
+from corral.extract.names.guesses.elements import Found, PageElements
+from corral.extract.names.guesses.media import guess_audio, guess_image, guess_video
+from corral.extract.names.guesses.shop import (
+    guess_availability,
+    guess_comments_count,
+    guess_price,
+    guess_rating,
+    guess_review_count,
+)
+from corral.extract.names.guesses.trails import guess_tags
+from corral.extract.names.main_entity import ARTICLES, ORGANIZATIONS, PRODUCTS
+from corral.extract.names.page_sources import PageSources
+from corral.extract.names.shapes import shape, shape_label
+from corral.extract.names.sources.entity import Entity
+from corral.extract.names.sources.entity_text import texts_of
+from corral.extract.names.words.label_words import names_of_label
+from corral.extract.names.words.schema_paths import ENTITY_PATHS, META_NAMES
+from corral.extract.names.words.text import plain
+
+_URL_NAMES = frozenset(("image", "images", "video", "audio", "license", "pdf", "url"))
+# What the entity of the page itself says as well as its main entity.
+_OF_PAGE = frozenset(
+    ("author", "date", "modified", "description", "image", "language", "publisher", "section", "tags", "license")
+)
+_OF_ORGANIZATION = frozenset(
+    ("address", "street", "city", "postal_code", "region", "country", "phone", "fax", "email", "opening_hours")
+)
+# Guessed only where the page is about a product, or about nothing that it names.
+_OF_PRODUCTS = frozenset(("price", "availability", "rating", "review_count", "rating_count"))
+_OF_TEXTS = frozenset(("author", "date"))
+_WEAK_TAGS = frozenset(("keywords", "news_keywords"))
+
+GUESSES: dict[str, Callable[[PageElements], Found]] = {
+    "author": guess_author,
+    "date": guess_date,
+    "modified": guess_modified,
+    "price": guess_price,
+    "rating": guess_rating,
+    "review_count": guess_review_count,
+    "rating_count": guess_review_count,
+    "comments_count": guess_comments_count,
+    "availability": guess_availability,
+    "email": guess_email,
+    "phone": guess_phone,
+    "address": guess_address,
+    "tags": guess_tags,
+    "image": guess_image,
+    "video": guess_video,
+    "audio": guess_audio,
+}
+
+
+def find_candidates(sources: PageSources, known: str, key: str) -> list[NameCandidate]:
+    """Those of structured data, meta elements among them; else the best of what the text of the page gives."""
+    found = list(find_structured(sources, known, key))
+    return found or list(islice(find_unstructured(sources, known, key), 1))
+
+
+def find_structured(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
+    for entity, factor in _speakers(sources, known):
+        for path in _paths(known, key):
+            candidate = read_path(sources, entity, known, path, factor)
+            if candidate is not None:
+                yield candidate
+                break
+    yield from _from_metas(sources, known, key)
+
+
+def _paths(known: str, key: str) -> dict[str, None]:
+    return dict.fromkeys((key, *ENTITY_PATHS.get(known, ())))
+
+
+def _speakers(sources: PageSources, known: str) -> Iterator[tuple[Entity, float]]:
+    """The entities that may speak for the page under this name, the best first."""
+    subjects = sources.subjects
+    main = subjects.main
+    if main is not None and not (known in _OF_TEXTS and main.has_type(ORGANIZATIONS)):
+        yield main, 1.0
+    yield from ((entity, 1.0) for entity in subjects.same)
+    # What has no type is said of the page as a whole.
+    is_of_page = known in _OF_PAGE or known not in ENTITY_PATHS
+    yield from ((entity, BESIDE_FACTOR) for entity in subjects.pages if is_of_page or not entity.types)
+    if known in _OF_ORGANIZATION:
+        yield from ((entity, BESIDE_FACTOR**2) for entity in subjects.organizations)
+
+
+def read_path(sources: PageSources, entity: Entity, known: str, path: str, factor: float = 1.0) -> NameCandidate | None:
+    texts: list[str] = []
+    label = ""
+    for value, spelling in entity.follow(path):
+        found = [text for text in texts_of(known, value) if text]
+        texts += found
+        label = label or (spelling if found else "")
+    if known in _URL_NAMES:
+        texts = [sources.page.absolute(text) for text in texts if not text.startswith("data:")]
+    values = shape(known, texts)
+    return NameCandidate(values, f"{entity.source}:{label}", factor) if values else None
+
+
+def _from_metas(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
+    metas = sources.metas
+    for name in META_NAMES.get(known) or metas.names_like(key):
+        # The keywords of a page are written for search engines: the tags that it shows are better.
+        if name in _WEAK_TAGS and guess_tags(sources.elements)[0]:
+            continue
+        texts = metas.get(name)
+        if known in _URL_NAMES:
+            texts = [sources.page.absolute(text) for text in texts]
+        values = shape(known, texts)
+        if values:
+            yield NameCandidate(values, metas.source(name))
+    for label, value in metas.labels:
+        if plain(label) == key or known in names_of_label(label):
+            values = shape_label(known, (value,))
+            if values:
+                yield NameCandidate(values, f"twitter:{label}")
+
+
+def find_unstructured(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
+    rows = sources.labels.find(known, key)
+    if known == "brand" and not rows:
+        rows = sources.labels.find("manufacturer", "manufacturer")
+    for row in rows:
+        values = shape_label(known, row.values)
+        if values and not (row.is_beside and known in _OF_TEXTS):
+            yield NameCandidate(values, row.source)
+    guess = GUESSES.get(known)
+    if guess is not None and may_guess(sources, known):
+        texts, by = guess(sources.elements)
+        values = shape(known, texts)
+        if values:
+            yield NameCandidate(values, f"heuristic:{by}")
+    yield from _from_items(sources, known, key)
+
+
+def may_guess(sources: PageSources, known: str) -> bool:
+    main = sources.subjects.main
+    kind = (sources.metas.first("og:type") or "").lower()
+    is_product = (main is not None and main.has_type(PRODUCTS)) or "product" in kind
+    is_text = (main is not None and main.has_type(ARTICLES)) or kind == "article"
+    if known in _OF_PRODUCTS:
+        return is_product or (not is_text and (main is None or sources.elements.sells))
+    if known in _OF_TEXTS:
+        return not is_product and (is_text or not sources.elements.sells)
+    return True
+
+
+def _from_items(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
+    """Of a page that is a list: the values of its items."""
+    subjects = sources.subjects
+    if subjects.main is not None or known in _OF_PAGE:
+        return
+    values: list[str] = []
+    for entity in subjects.listed:
+        found = (read_path(sources, entity, known, path) for path in _paths(known, key))
+        candidate = next((each for each in found if each is not None), None)
+        if candidate is not None:
+            values.append(candidate.values[0])
+    if values:
+        yield NameCandidate(tuple(values), f"list:{subjects.listed[0].type_name}.{key}")

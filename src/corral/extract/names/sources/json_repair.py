@@ -1,0 +1,77 @@
+"""JSON as pages write it: with comments, trailing commas, entities, CDATA and raw line breaks."""
+
+import html
+import json
+import re
+from typing import Any
+
+_MAX_CHARS = 1_000_000
+_WRAPPING = re.compile(
+    r"^\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)|(?:-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/"
+    r"|\]\]>)\s*;?\s*$"
+)
+# A string is matched first, so that what looks like a comment inside it is left alone.
+_STRING_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n\r]*', re.DOTALL)
+_TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
+_BAD_ESCAPE = re.compile(r'\\(?![\\/"bfnrtu])')
+_MAX_BLOCKS = 100
+
+
+def load_json(text: str) -> list[Any]:
+    """The documents of one block; none where it cannot be read."""
+    if len(text) > _MAX_CHARS:
+        return []
+    text = text.strip().strip("\ufeff").rstrip(";").strip()
+    found = _parse(text)
+    if found is not None:
+        return [found]
+    for repair in (_unwrap, _unescape, _drop_comments, _fix_escapes):
+        text = repair(text)
+        found = _parse(text)
+        if found is not None:
+            return [found]
+    return _parse_several(text)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text, parse_constant=lambda _: None, strict=False)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _unwrap(text: str) -> str:
+    for _ in range(2):
+        text = _WRAPPING.sub("", text).strip()
+    return text.rstrip(";").strip()
+
+
+def _unescape(text: str) -> str:
+    """Only where the quotes of the JSON themselves are escaped: else an entity belongs to a value."""
+    return html.unescape(text) if re.match(r"\s*[\[{]\s*&(?:quot|#34|#x22);", text) else text
+
+
+def _drop_comments(text: str) -> str:
+    text = _STRING_OR_COMMENT.sub(lambda match: match[1] or " ", text)
+    return _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
+
+
+def _fix_escapes(text: str) -> str:
+    return _BAD_ESCAPE.sub(r"\\\\", text)
+
+
+def _parse_several(text: str) -> list[Any]:
+    """Objects one after the other, and what can be read before the first fault."""
+    decoder = json.JSONDecoder(strict=False)
+    found: list[Any] = []
+    at = 0
+    while at < len(text) and len(found) < _MAX_BLOCKS:
+        start = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
+        if start < 0:
+            break
+        try:
+            document, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            break
+        found.append(document)
+    return found

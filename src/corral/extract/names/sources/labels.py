@@ -1,0 +1,264 @@
+"""Labels with their values: definition lists, tables of two columns, and labels in running text."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from selectolax.lexbor import LexborNode
+
+from corral.extract.names.guesses.zones import is_beside, is_hidden, marks_of
+from corral.extract.names.words.label_words import names_of_label
+from corral.extract.names.words.text import plain
+from corral.extract.page import Page, normalize_space
+
+_MAX_NODES = 10_000
+_MAX_ENTRIES = 200
+_MAX_LABEL_CHARS = 60
+_MAX_VALUE_CHARS = 400
+_LABELLED = re.compile(r"^\s*([^:：\d\n][^:：\n]{0,40}?)\s*[:：]\s*(\S.*)?$", re.DOTALL)
+_LABEL_CLASS = re.compile(
+    r"(?:^|[\s_-])(?:label|key|term|caption|attr(?:ibute)?(?:-?name)?|dt|th|heading|head|title|name|fieldname"
+    r"|prop(?:erty)?)(?:$|[\s_-])|label$",
+    re.I,
+)
+_ENDS_VALUE = frozenset(
+    ["br", "p", "div", "ul", "ol", "li", "table", "tr", "dl", "dt", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "section"]
+)
+_LABEL_TAGS = frozenset(("b", "strong", "label", "em", "i", "span", "small", "u", "font", "abbr"))
+_HEADINGS = "h2, h3, h4, h5, h6, summary, legend, caption"
+# Names whose values are paragraphs or lists below a heading.
+# Of these, a list below a heading is better than a text behind a label.
+_LISTS = frozenset(("ingredients", "instructions"))
+_BELOW_HEADINGS = frozenset(("description", "ingredients", "instructions", "opening_hours", "address", "tags"))
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRow:
+    kind: str  # table, dl, label, heading
+    label: str
+    values: tuple[str, ...]
+    node: LexborNode  # what holds the value
+    is_beside: bool
+
+    @property
+    def source(self) -> str:
+        return f"{self.kind}:{self.label}"
+
+
+class Labels:
+    """All rows of a page, found by the name that their label stands for, or by the label itself."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+        self.rows = [*self._definitions(), *self._table_rows(), *self._text_rows(), *self._headings()]
+        self._by_label: dict[str, list[LabelRow]] = {}
+        self._by_name: dict[str, list[LabelRow]] = {}
+        for row in self.rows:
+            self._by_label.setdefault(plain(row.label), []).append(row)
+            for name in names_of_label(row.label):
+                self._by_name.setdefault(name, []).append(row)
+
+    def find(self, name: str, key: str) -> list[LabelRow]:
+        """Rows with exactly this label before those whose label means it; what is beside the subject last."""
+        found = {id(row): row for row in (*self._by_label.get(key, ()), *self._by_name.get(name, ()))}
+        return sorted(found.values(), key=lambda row: (row.is_beside, name in _LISTS and row.kind != "heading"))
+
+    def _row(self, kind: str, label: str | None, node: LexborNode, values: list[str]) -> Iterator[LabelRow]:
+        label = (label or "").strip(" :：*•·–—-\u00a0")
+        kept = tuple(value for value in values if value)
+        if label and kept and len(label) <= _MAX_LABEL_CHARS and plain(label) and not is_hidden(node):
+            yield LabelRow(kind, label, kept, node, is_beside(node))
+
+    def _definitions(self) -> Iterator[LabelRow]:
+        for term in self._page.tree.css("dt")[:_MAX_NODES]:
+            values, first = [], None
+            node = term.next
+            while node is not None and node.tag != "dt":
+                if node.tag == "dd":
+                    first = first or node
+                    values += self._list_texts(node)
+                elif first is not None and node.tag not in ("-text", "-comment"):
+                    break
+                node = node.next
+            if first is not None:
+                yield from self._row("dl", self._page.text_of(term), first, values)
+
+    def _table_rows(self) -> Iterator[LabelRow]:
+        for row in self._page.tree.css("tr")[:_MAX_NODES]:
+            cells = [cell for cell in row.iter() if cell.tag in ("td", "th")]
+            if len(cells) in (2, 4) and (cells[0].tag != cells[1].tag or cells[0].tag == "td"):
+                for label, value in zip(cells[::2], cells[1::2], strict=True):
+                    yield from self._cell_pair(label, value)
+            elif len(cells) > 1 and all(cell.tag == "th" for cell in cells):
+                yield from self._single_data_row(row, cells)
+
+    def _cell_pair(self, label: LexborNode, value: LexborNode) -> Iterator[LabelRow]:
+        text = self._page.text_of(label)
+        if text and len(text) <= _MAX_LABEL_CHARS and label.css_first("table") is None:
+            found = self._list_texts(value)
+            # `Name | Price` heads a table of data: both are labels.
+            is_head = (
+                label.tag == value.tag and len(found) == 1 and bool(names_of_label(text) and names_of_label(found[0]))
+            )
+            if value.css_first("table") is None and not is_head:
+                yield from self._row("table", text, value, found)
+
+    def _single_data_row(self, row: LexborNode, cells: list[LexborNode]) -> Iterator[LabelRow]:
+        """A head of labels above the only row of values."""
+        following = [each for each in _rows_after(row) if each.css_first("td") is not None]
+        if len(following) != 1:
+            return
+        values = [cell for cell in following[0].iter() if cell.tag == "td"]
+        if len(values) == len(cells):
+            for label, value in zip(cells, values, strict=True):
+                yield from self._row("table", self._page.text_of(label), value, self._list_texts(value))
+
+    def _list_texts(self, node: LexborNode) -> list[str]:
+        """The entries of a list in the value, or its whole text."""
+        entries = node.css("li")
+        if entries:
+            return [text for entry in entries[:500] if (text := self._page.text_of(entry))]
+        text = self._page.text_of(node)
+        return [text] if text else []
+
+    def _text_rows(self) -> Iterator[LabelRow]:
+        body = self._page.tree.body
+        if body is None:
+            return
+        for count, node in enumerate(body.traverse(include_text=True)):
+            if count > 5 * _MAX_NODES:
+                return
+            parent = node.parent
+            if (
+                node.tag != "-text"
+                or parent is None
+                or parent.tag in ("script", "style", "template", "noscript", "dt", "th", "title")
+            ):
+                continue
+            text = node.text_content or ""
+            if not text.strip() or len(text) > _MAX_VALUE_CHARS:
+                continue
+            yield from self._read_text(node, parent, normalize_space(text) or "")
+
+    def _read_text(self, node: LexborNode, parent: LexborNode, text: str) -> Iterator[LabelRow]:
+        match = _LABELLED.match(text)
+        if match is not None and len(match[1].split()) <= 6:
+            if match[2]:
+                if not match[2].startswith("//"):
+                    value = normalize_space(f"{match[2]} {self._text_after(node)}") or ""
+                    yield from self._row("label", match[1], parent, [value])
+            else:
+                yield from self._value_after(match[1], node, parent)
+        elif len(text) <= 40 and names_of_label(text) and self._is_label_element(parent, text):
+            yield from self._value_after(text, node, parent)
+        else:
+            nxt = node.next if node.next is not None else parent.next if parent.tag in _LABEL_TAGS else None
+            if nxt is not None and len(text) <= 40 and (nxt.text(deep=True) or "").lstrip().startswith((":", "：")):
+                yield from self._value_after(text, node, parent)
+
+    def _is_label_element(self, parent: LexborNode, text: str) -> bool:
+        """An element that holds only a known label, and looks like one: by its tag, its class, or as one of a pair."""
+        if self._page.text_of(parent) != text:
+            return False
+        if parent.tag in ("b", "strong", "label") or _LABEL_CLASS.search(marks_of(parent)):
+            return True
+        grand = parent.parent
+        if grand is None or parent.tag in ("a", "button", "option", "h1", "h2", "h3"):
+            return False
+        return len(list(grand.iter())) == 2 and parent.next is not None
+
+    def _value_after(self, label: str, node: LexborNode, parent: LexborNode) -> Iterator[LabelRow]:
+        holder = node
+        while True:
+            value = self._text_after(holder).lstrip(":： ").strip()
+            if value:
+                yield from self._row("label", label, holder.parent or parent, [value[:_MAX_VALUE_CHARS]])
+                return
+            above = holder.parent
+            if above is None or above.tag not in _LABEL_TAGS:
+                break
+            holder = above
+        block = holder.parent if holder.tag == "-text" else holder
+        if block is not None and self._page.text_of(block) and len(self._page.text_of(block) or "") <= len(label) + 3:
+            following = _next_element(block)
+            if following is not None and following.tag not in ("h1", "h2", "h3", "form", "script"):
+                values = self._list_texts(following)
+                if values and len(values[0]) <= _MAX_VALUE_CHARS:
+                    yield from self._row("label", label, following, values)
+
+    def _text_after(self, node: LexborNode) -> str:
+        """The text behind a node up to the end of its line."""
+        pieces: list[str] = []
+        size = 0
+        following = node.next
+        while following is not None and size < _MAX_VALUE_CHARS:
+            tag = following.tag or ""
+            if tag in _ENDS_VALUE:
+                break
+            text = (
+                following.text_content
+                if tag == "-text"
+                else following.text(deep=True, separator=" ")
+                if not tag.startswith("-")
+                else ""
+            )
+            if tag in ("b", "strong", "label") and (text or "").rstrip().endswith((":", "：")):
+                break
+            if text and pieces and re.search(r"[:：]\s*$", text):
+                break
+            pieces.append(text or "")
+            size += len(pieces[-1])
+            following = following.next
+        return normalize_space(" ".join(pieces)) or ""
+
+    def _headings(self) -> Iterator[LabelRow]:
+        for heading in self._page.tree.css(_HEADINGS)[:1_000]:
+            text = (self._page.text_of(heading) or "").rstrip(":：")
+            if len(text) > 40 or not _BELOW_HEADINGS.intersection(names_of_label(text)):
+                continue
+            values, node = self._below(heading)
+            if node is not None:
+                yield from self._row("heading", text, node, values)
+
+    def _below(self, heading: LexborNode) -> tuple[list[str], LexborNode | None]:
+        """The lists below a heading up to the next one; else its paragraphs."""
+        holder = heading
+        for _ in range(3):
+            parts = list(_siblings_below(holder))
+            lists = [part for part in parts if part.tag in ("ul", "ol") or part.css_first("li") is not None]
+            values = [text for part in lists or parts for text in self._list_texts(part)]
+            if values or holder.parent is None or holder.parent.tag in ("body", "main", "article"):
+                return values[:_MAX_ENTRIES], next(iter(lists or parts), None)
+            holder = holder.parent
+        return [], None
+
+
+def _siblings_below(holder: LexborNode) -> Iterator[LexborNode]:
+    node = holder.next
+    while node is not None and node.tag not in ("h1", "h2", "h3", "h4", "section", "footer"):
+        tag = node.tag or "-"
+        if not tag.startswith("-") and tag not in ("script", "style", "form", "button"):
+            if node.css_first("h2, h3") is not None:
+                return
+            yield node
+        node = node.next
+
+
+def _next_element(node: LexborNode) -> LexborNode | None:
+    following = node.next
+    while following is not None and (following.tag or "").startswith("-"):
+        if (following.text_content or "").strip():
+            return None
+        following = following.next
+    return following
+
+
+def _rows_after(row: LexborNode) -> Iterator[LexborNode]:
+    table = row.parent
+    while table is not None and table.tag != "table":
+        table = table.parent
+    seen = False
+    for each in table.css("tr") if table is not None else ():
+        if seen:
+            yield each
+        seen = seen or each.mem_id == row.mem_id

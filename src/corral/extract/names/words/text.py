@@ -1,0 +1,42 @@
+"""Small helpers for text that several sources use."""
+
+import html
+import re
+
+from corral.extract.page import normalize_space
+
+_NOT_ALNUM = re.compile(r"[\W_]+")
+_TAG = re.compile(r"<[a-zA-Z/!][^<>]{0,2000}>")
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[0-9a-fA-F]{1,6}|[a-zA-Z]{2,10});")
+_ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\ufeff\u00ad"))
+
+
+def plain(name: str) -> str:
+    """`published_at`, `publishedAt` and `published at` are the same name."""
+    return _NOT_ALNUM.sub("", name).lower()
+
+
+def local_name(name: str) -> str:
+    """`http://schema.org/Product` and `schema:Product` are `Product`."""
+    return name.rstrip("/").rpartition("/")[2].rpartition("#")[2].rpartition(":")[2] or name
+
+
+def clean_value(text: str | None) -> str | None:
+    """One line without markup: structured data often holds HTML or entities that were escaped once too often."""
+    if not text:
+        return None
+    if "&" in text and _ENTITY.search(text):
+        text = html.unescape(text)
+    if "<" in text:
+        text = _TAG.sub(" ", text)
+    squeezed = normalize_space(text.translate(_ZERO_WIDTH))
+    return squeezed or None
+
+
+def same_text(one: str, other: str) -> bool:
+    return fold(one) == fold(other)
+
+
+def fold(text: str) -> str:
+    """For comparisons: without case, space and punctuation."""
+    return _NOT_ALNUM.sub("", text).casefold()

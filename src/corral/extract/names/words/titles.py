@@ -1,0 +1,92 @@
+"""The title of a page: its heading, without the name of the site that its <title> ends with."""
+
+import re
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from corral.extract.names.words.text import fold
+
+_SEPARATOR = re.compile(
+    r"\s+(?:[|\-–—―·•»«:／~]|::|//|/|\\|>|›|→|←|⋅|❘|｜|★)\s+|\s*[｜|»›]\s*|\s*::\s*|\s+-\s*|(?<=\w):\s+| – "
+    r"|_(?=[^\W\d_]+$)"
+)
+_STRONG = re.compile(r"\s+(?:[|\-–—―·•»«／｜❘⋅›]|::|//)\s+|\s*[｜|»›]\s*|\s*::\s*")
+
+
+def site_words(host: str, *names: str | None) -> frozenset[str]:
+    """What the site is called, folded: its own names, and the label of its domain."""
+    words = {fold(name) for name in names if name}
+    labels = [label for label in host.lower().removeprefix("www.").split(".") if label]
+    if labels:
+        words.add(fold(".".join(labels)))
+        words.add(fold(".".join(labels[-2:])))
+        words.add(fold(labels[-2] if len(labels) > 1 else labels[0]))
+        if len(labels) > 2 and len(labels[-2]) <= 3:
+            words.add(fold(labels[-3]))
+    return frozenset(word for word in words if word)
+
+
+def host_of(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""
+
+
+def strip_site(title: str, site: frozenset[str]) -> str:
+    """Without a first or last segment that names the site."""
+    for _ in range(3):
+        shorter = _strip_once(title, site)
+        if shorter == title:
+            break
+        title = shorter
+    return title
+
+
+def _strip_once(title: str, site: frozenset[str]) -> str:
+    cuts = list(_SEPARATOR.finditer(title))
+    for cut in reversed(cuts):
+        if _names_site(title[cut.end() :], site) and title[: cut.start()].strip():
+            return title[: cut.start()].strip()
+    for cut in cuts:
+        if _names_site(title[: cut.start()], site) and title[cut.end() :].strip():
+            return title[cut.end() :].strip()
+    return title
+
+
+def _names_site(text: str, site: frozenset[str]) -> bool:
+    folded = fold(text)
+    if not folded:
+        return False
+    if folded in site:
+        return True
+    # `Acme Shop` for acme.example, `The Acme Blog` for Acme.
+    return len(text.split()) <= 5 and any(
+        len(word) >= 4 and (word in folded or (folded in word and len(folded) >= 4)) for word in site
+    )
+
+
+def segment_equal(title: str, heading: str) -> bool:
+    """True where the heading is one or several whole segments of the title."""
+    folded = fold(heading)
+    if not folded:
+        return False
+    starts = [0, *(cut.end() for cut in _SEPARATOR.finditer(title))]
+    ends = [*(cut.start() for cut in _SEPARATOR.finditer(title)), len(title)]
+    return any(fold(title[start:end]) == folded for start in starts for end in ends if end > start)
+
+
+def longest_segment(title: str) -> str:
+    """For a title of which nothing else is known: without a short last segment behind a strong separator."""
+    cuts = list(_STRONG.finditer(title))
+    if not cuts:
+        return title
+    head, tail = title[: cuts[-1].start()].strip(), title[cuts[-1].end() :].strip()
+    if head and tail and len(tail.split()) <= 4 and len(fold(head)) >= len(fold(tail)):
+        return longest_segment(head) if len(cuts) > 1 and len(head.split()) > 6 else head
+    return title
+
+
+def agree_on(candidate: str, others: Iterable[str]) -> bool:
+    folded = fold(candidate)
+    return any(folded == fold(other) or segment_equal(other, candidate) for other in others)
