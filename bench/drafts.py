@@ -18,6 +18,6 @@ async def finished(app: App, runs: list[Drafted]) -> None:
     for start in range(0, len(runs), _BULK):
         await app.store.runs.add(runs[start : start + _BULK])
         assert app.node is not None
-        app.node.look()
+        app.node.wake()
     while any((await app.store.runs.count_live()).values()):  # noqa: ASYNC110 - the database sends no notification
         await asyncio.sleep(0.01)

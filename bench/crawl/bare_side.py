@@ -23,7 +23,7 @@ class Bare:
         self._start = start_of(place)
 
     def measure(self, count: int) -> Result:
-        took_s = uvloop.run(self._crawled(count))
+        took_s = uvloop.run(self._crawl(count))
         return Result(count / took_s, count, took_s, f"nothing kept, {_AT_ONCE} at once")
 
     async def _crawl(self, count: int) -> float:

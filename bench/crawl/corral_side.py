@@ -30,9 +30,9 @@ class Crawl:
     async def _measure(self, count: int) -> Result:
         settings = load_settings(data_dir=self._data, egress_allow="127.0.0.1/32:*", workers=1)
         async with open_node(settings) as app:
-            await self._crawled(app, 50)  # readers are started at the first page
+            await self._crawl(app, 50)  # readers are started at the first page
             began = time.perf_counter()
-            run_id = await self._crawled(app, count)
+            run_id = await self._crawl(app, count)
             took_s = time.perf_counter() - began
             found, *_ = await app.store.records.statistics(RecordFilter(run_id=run_id))
             assert found >= self.least * count, f"{found} records of {count} pages"

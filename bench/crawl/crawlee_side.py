@@ -27,7 +27,7 @@ class Crawlee:
         os.environ["CRAWLEE_STORAGE_DIR"] = str(place.folder / "storage")
 
     def measure(self, count: int) -> Result:
-        took_s, found = asyncio.run(self._crawled(count))
+        took_s, found = asyncio.run(self._crawl(count))
         assert found >= count, f"{found} of {count} pages"
         return Result(
             found / took_s, found, took_s, f"{'on disk' if self.is_durable else 'in memory'}, {_AT_ONCE} at once"

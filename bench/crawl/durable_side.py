@@ -41,7 +41,7 @@ class Durable:
         for statement in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", *_TABLES):
             kept.execute(statement)
         kept.execute("INSERT INTO items (url) VALUES (?)", (self._start,))
-        took_s = uvloop.run(self._crawled(kept, count))
+        took_s = uvloop.run(self._crawl(kept, count))
         [[found]] = kept.execute("SELECT count(*) FROM records JOIN items ON items.id = item WHERE state = 2")
         assert found >= count, f"{found} of {count} pages"
         return Result(

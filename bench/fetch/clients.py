@@ -82,7 +82,7 @@ class Httpx(_Client):
     name = "httpx"
 
     async def _with_client(self, at_once: int, work: Callable[[Get], Awaitable[float]]) -> float:
-        limits = httpx.ReaderLimits(max_connections=at_once, max_keepalive_connections=at_once)
+        limits = httpx.Limits(max_connections=at_once, max_keepalive_connections=at_once)
         async with httpx.AsyncClient(limits=limits, timeout=60) as client:
 
             async def get(url: str) -> bytes:

@@ -77,14 +77,14 @@ class Corral:
         async def caller(share: int) -> None:
             for _ in range(share):
                 await app.store.runs.add([_run()])
-                app.node.look()  # type: ignore[union-attr]
+                app.node.wake()  # type: ignore[union-attr]
 
         await asyncio.gather(*(caller(count // _CLIENTS) for _ in range(_CLIENTS)))
 
     async def _submit_in_bulk(self, app: App, count: int) -> None:
         for _ in range(0, count, _BULK):
             await app.store.runs.add([_run() for _ in range(_BULK)])
-            app.node.look()  # type: ignore[union-attr]
+            app.node.wake()  # type: ignore[union-attr]
 
     async def extras(self) -> dict[str, float]:
         queued = 5_000 if self._place.quick else 100_000
