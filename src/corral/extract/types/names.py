@@ -19,8 +19,8 @@ _TITLES = {
     "fr": {"m.", "mm.", "mme", "mlle", "me", "pr", "pr."},
     "es": {"sr.", "sra.", "srta.", "d.", "dña.", "don", "doña"},
     "it": {"sig.", "sig.ra", "dott.", "dott.ssa", "ing.", "avv."},
+    "pt": {"sr.", "sra.", "d.", "dona", "dom"},
 }
-_TITLES["pt"] = {"sr.", "sra.", "d.", "dona", "dom"}
 _AND = re.compile(r",?\s+(?:and|und|et|y|e|en|och|og|i|и|&)\s+|\s*[、;]\s*", re.IGNORECASE)
 _FAMILY_FIRST = ("hu", "vi")
 _HANGING = re.compile(r"[\d@/\\<>{}\[\]|_=]")
