@@ -106,7 +106,7 @@ def create_app(app: App) -> FastAPI:
 
 
 async def _root(request: Request) -> Response:
-    """The dashboard; to a program that asks for JSON, what this is and where it is described."""
+    """Serve the dashboard, or a short description of the service to a client that accepts JSON."""
     accept = request.headers.get("accept", "")
     if "application/json" not in accept or "text/html" in accept:
         return await _page("index.html", _CSP)()

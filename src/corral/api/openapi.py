@@ -43,7 +43,7 @@ def describe_limits(settings: Settings) -> str:
 
 
 class Schema:
-    """Written once, when it is first asked for, in a thread: it takes longer than the event loop may stand still."""
+    """Build the document once, on first request, in a thread: it would block the event loop."""
 
     def __init__(self, api: FastAPI, settings: Settings) -> None:
         self._api = api

@@ -47,7 +47,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (StorageUnusable, 503),
     (TooManyStreams, 503),
 )
-# What may be sent as an object or, in short, as a string.
+# Properties that accept an object or, in short form, a string.
 _OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector")
 _MOST_EXAMINED = 200
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
@@ -153,7 +153,7 @@ def _alternative_at(location: Sequence[Any]) -> int | None:
 
 
 def _field(error: Any) -> str:
-    """`body.fields.0` is `fields.0` to the caller; where the name is unknown, the location says where."""
+    """Return the caller's name of a location: `body.fields.0` is `fields.0`."""
     parts = [str(part) for part in error["loc"]]
     if len(parts) > 1 and parts[0] in ("body", "path", "query", "header"):
         parts = parts[1:]

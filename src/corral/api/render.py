@@ -28,7 +28,7 @@ def answer(value: Any, status: int = 200, headers: dict[str, str] | None = None)
 
 
 def page(rows: Sequence[Any], last_id: str | None, limit: int) -> Response:
-    """A list, with the cursor of what follows in a header where something may follow."""
+    """Return a list, with the cursor of the next page in a header if there may be one."""
     headers = {"X-Next-Cursor": cursor_of(last_id)} if last_id and len(rows) == limit else None
     return answer(rows, headers=headers)
 

@@ -42,7 +42,7 @@ class Streams:
 
 
 class EventStream(StreamingResponse):
-    """An answer that counts as open from its first byte to its last, also where the client never reads any."""
+    """A response that counts as open from its first byte to its last, even if the client never reads it."""
 
     def __init__(self, streams: Streams, chunks: AsyncIterator[bytes], headers: dict[str, str]) -> None:
         super().__init__(chunks, media_type="text/event-stream", headers=headers)
@@ -111,7 +111,7 @@ class Wanted:
     run_id: str | None = None
     level: str | None = None
     job_id: str | None = None
-    # A run keeps its job: asked once for each run, and forgotten in time.
+    # The job of a run never changes: read it once per run, in a bounded cache.
     _jobs: OrderedDict[str, str | None] = field(default_factory=OrderedDict)
 
     async def has(self, event: Event, store: Store) -> bool:

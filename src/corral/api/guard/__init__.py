@@ -1,1 +1,1 @@
-"""What every request passes before a route sees it."""
+"""Checks of every request before a route handles it."""

@@ -50,7 +50,7 @@ class BodyReader:
             raise _not_json(headers.get("content-type"))
 
     async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
-        """The whole body, checked; with it, where it is large, what ends its turn."""
+        """Return the whole body, checked, and for a large body the function that ends its turn."""
         async with AsyncExitStack() as stack:
             place = _Place(self._places, stack)
             if int(headers.get("content-length", 0)) > LARGE_BYTES:
@@ -136,7 +136,7 @@ class _Place:
             self._is_taken = True
 
     async def next_piece(self, receive: Receive) -> Message:
-        """A body that stops arriving gives up its place, by a TimeoutError, where another one waits for it."""
+        """Raise TimeoutError for a body that stops arriving while another one waits for its slot."""
         while True:
             try:
                 async with asyncio.timeout(_LARGE_GAP_S if self._is_taken else None):

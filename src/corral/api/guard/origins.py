@@ -10,7 +10,7 @@ _SAME = frozenset({"same-origin", "none"})
 
 
 def find_foreign_origin(headers: Headers, allowed_hosts: Collection[str]) -> str | None:
-    """The origin of a write that a page of another origin caused; None where it is our own, or no browser sent it.
+    """Return the origin of a cross-origin write; None for our own origin, or if no browser sent the request.
 
     Browsers send at least one of the two headers with every request that is not a plain GET, also for forms; programs
     send neither. `same-site` is foreign, too: another port of this machine is of the same site.

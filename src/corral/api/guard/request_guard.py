@@ -1,4 +1,4 @@
-"""What every request passes before a route sees it, the cheapest check first."""
+"""The checks of every request before a route handles it, cheapest first."""
 
 import hashlib
 import hmac
@@ -135,7 +135,7 @@ class RequestGuard:
 
 
 class _Tokens:
-    """Who may read and who may write. Without tokens everybody may: the server is bound to loopback then."""
+    """Check the token for reading or writing. Without tokens anyone may do both, on loopback only."""
 
     def __init__(self, settings: Settings) -> None:
         self._read = _hash(settings.read_token)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from corral.settings import Settings
 
-# Connections beyond the limit, so that `/health` can still be asked when all others are in use.
+# Connections beyond the limit, so that `/health` still answers when all others are in use.
 RESERVED_CONNECTIONS = 32
 # Database, log, sockets to worker processes: files that this process opens while it serves.
 _OTHER_FILES = 64
@@ -23,7 +23,7 @@ class HttpLimits:
     send_timeout_s: float = 60.0
     max_connections: int = 1000
     reserved_connections: int = RESERVED_CONNECTIONS
-    # What bounds the number of connections; `/health` names it.
+    # The setting or limit that bounds the number of connections; `/health` names it.
     bounded_by: str = "APP_API_MAX_CONNECTIONS"
 
     @property
@@ -43,7 +43,7 @@ def limits_of(settings: Settings) -> HttpLimits:
 
 
 def fit_open_files(limits: HttpLimits) -> HttpLimits:
-    """Raise the soft limit on open files where it is too low; where that is not allowed, accept fewer connections."""
+    """Raise the soft limit on open files if it is too low; if that is not allowed, accept fewer connections."""
     wanted = limits.max_connections + limits.reserved_connections
     in_use = sum(1 for _ in _OPEN_FILES.iterdir()) if _OPEN_FILES.is_dir() else _OTHER_FILES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -27,10 +27,10 @@ from corral.api.http.refusals import (
 from corral.api.http.unknown_method import EVERY_METHOD, find_unknown_method, method_not_allowed
 from corral.api.problems import problem
 
-# Answered even where there is no room for other requests.
+# Answered even if there is no room for other requests.
 _ALWAYS_ANSWERED = frozenset({"/health", "/ready"})
 _MAX_PIPELINED = 8
-# What is discarded of a request that was refused.
+# How much of a refused request is read and discarded.
 _MAX_DISCARDED = 64 * 1024 * 1024
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
 
@@ -39,7 +39,7 @@ MethodsOf = Callable[[str], list[str]]
 
 
 class _Refused(Exception):
-    """Raised inside a callback: stops the parser where it stands."""
+    """Raised inside a callback to stop the parser."""
 
     def __init__(self, refusal: HttpRefusal) -> None:
         super().__init__(refusal.message)
@@ -106,7 +106,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._running = self.cycle = self.flow = None  # type: ignore[assignment]
 
     def shutdown(self) -> None:
-        """Let an answer under way end; whatever has not arrived by now is not waited for."""
+        """Let an answer in progress end; do not wait for input that has not arrived."""
         running = self._running
         if running is None or running.response_complete:
             self._socket.close()
@@ -142,7 +142,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._socket.close()
 
     def _close(self) -> None:
-        """Close at once where the request was read to its end; else go on reading for a moment."""
+        """Close at once if the request was read completely; otherwise continue to read for a moment."""
         if self._registry.state_of(self) is State.LINGERING or self._socket.is_closing():
             return
         if self._is_receiving:
@@ -261,7 +261,7 @@ class GuardedProtocol(HttpToolsProtocol):
                 self._unset_keepalive_if_required()  # the next request has begun: its head has its own time
 
     def _refuse(self, refusal: HttpRefusal) -> None:
-        """Answer what is no request. An answer under way goes first; the connection closes behind it."""
+        """Answer malformed input, after any answer in progress, and close the connection."""
         self._is_refused = True
         self.pipeline.clear()
         running = self._running

@@ -1,4 +1,4 @@
-"""What failed pages looked like. Scraped content: shown as a picture or as text, never run."""
+"""Screenshots and HTML of failed pages. Scraped content is served as an image or as text, never executed."""
 
 import asyncio
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""One crawl, looked at closely: counts, pages by state, reasons, and why a page is where it is."""
+"""Details of one crawl: counts, pages by state, reasons, and the history of a URL."""
 
 from typing import Annotated
 

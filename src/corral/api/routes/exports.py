@@ -1,4 +1,4 @@
-"""What runs collected, as files."""
+"""Export the records of runs as files."""
 
 from typing import Annotated
 

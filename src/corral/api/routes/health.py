@@ -51,7 +51,7 @@ async def _others(corral: Corral) -> dict[str, Any]:
 
 
 def _add_server(request: Request, components: dict[str, dict[str, Any]], status: str) -> str:
-    """What the HTTP server has run out of, if anything."""
+    """Add the state of the HTTP server: connections and streams."""
     state = request.app.state
     components |= {"connections": state.connections.describe(), "streams": state.streams.describe()}
     is_full = any(components[name]["status"] == "full" for name in ("connections", "streams"))

@@ -1,4 +1,4 @@
-"""What waits for a person."""
+"""Interventions: runs that wait for a person."""
 
 from typing import Annotated
 

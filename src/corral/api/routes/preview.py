@@ -1,4 +1,4 @@
-"""Looks at a page before there is a job for it: what it offers, what a selector finds, where its links lead."""
+"""Previews of a page without a job: its fields, the matches of a selector, its links."""
 
 from starlette.responses import Response
 

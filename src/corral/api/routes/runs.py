@@ -68,7 +68,7 @@ async def _newest(
     before = render.cursor_id(cursor)
     if status not in _HELD:
         return await corral.store.runs.newest(job_id, state, before, limit)
-    # What holds a run is chosen here, so that a page has to be filled from as many as it takes.
+    # The hold reason is filtered here, so a page may need several reads.
     found: list[Run] = []
     while len(found) < limit and (batch := await corral.store.runs.newest(job_id, state, before, _BATCH)):
         found += [run for run in batch if run.hold_reason == status]

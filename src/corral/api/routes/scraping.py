@@ -55,7 +55,7 @@ async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response
         # The state on acceptance; a node may have claimed the run since.
         "status": status_of(run.state.value) if replayed else "pending",
         "message": f"crawl of {body.url[:200]} accepted; see /scraping/tasks/{run.id}/status",
-        # A page takes about a second where nothing is known of its site.
+        # About a second per page if nothing is known about the site.
         "estimated_duration_minutes": round(
             min(body.timeout_minutes, max(1.0, plan.max_pages / plan.concurrency / 60)), 1
         ),
@@ -144,7 +144,7 @@ def _metadata(run: Run) -> dict[str, Any]:
 
 async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
     failed = await corral.store.crawls.items(run.id, ItemState.FAILED, 0, _MAX_ERRORS)
-    # Of a crawl whose start page is skipped nothing is read: that is its error, although no page failed.
+    # A crawl whose start page is skipped reads nothing: report that as its error, although no page failed.
     skipped = await corral.store.crawls.items(run.id, ItemState.SKIPPED, 0, _MAX_STARTS)
     starts = {seed.url for seed in seeds_of(plan_of(run)) if seed.kind == PAGE}
     return [

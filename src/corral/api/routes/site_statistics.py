@@ -1,4 +1,4 @@
-"""What crawls got from sites: pages, failures by kind, bytes, time."""
+"""Crawl statistics by site: pages, failures by kind, bytes, time."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What goes over the wire. Unknown properties are refused: a misspelt option must not be ignored."""
+"""Request and response schemas. Unknown properties are rejected: a misspelt option must not be ignored."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

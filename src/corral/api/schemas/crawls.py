@@ -1,4 +1,4 @@
-"""One crawl, looked at closely: its counts, its pages, and why a page is where it is."""
+"""Details of one crawl: its counts, its pages, and the history of a URL."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -190,7 +190,7 @@ class ScrapingStatus(BaseModel):
 
 
 def crawl_of(run: Run) -> Run:
-    """The run itself; RunNotFound where it is no task."""
+    """Return the run; raise RunNotFound if it is no task."""
     if run.kind != CRAWL:
         raise RunNotFound(run.id)
     return run

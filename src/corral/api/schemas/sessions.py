@@ -73,7 +73,7 @@ class LocalStorageItem(_Strict):
 
 
 class OriginIn(BaseModel):
-    """Of a Playwright storage state. What it says beside local storage (IndexedDB) is not used."""
+    """An origin of a Playwright storage state. Only local storage is used, not IndexedDB."""
 
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
 

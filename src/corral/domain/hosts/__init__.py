@@ -1,1 +1,1 @@
-"""How fast a host is asked: rate limit, circuit breaker, quotas of nodes."""
+"""Limits of requests to a host: rate limit, circuit breaker, quotas of nodes."""

@@ -1,4 +1,4 @@
-"""The breaker of a host: after five failures in a row it is left alone for five minutes, then asked with one request.
+"""The circuit breaker of a host: five failures in a row block it for five minutes; then one probe is sent.
 
 A page that fails while its neighbours succeed says nothing about the host. Where the host answered (403, 5xx), as many
 failures in a row are needed as half of the successes that came before them, five at least and a hundred at most.
@@ -71,7 +71,7 @@ class BreakerRules:
     opens_after: int = 5  # failures in a row
     open_s: float = 300.0
     closes_after: int = 1  # probes that went well
-    # A probe whose worker died tells nothing; after this another is sent.
+    # The probe of a dead worker never returns; after this time another one is sent.
     probe_s: float = 120.0
 
 

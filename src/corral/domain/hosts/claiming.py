@@ -59,7 +59,7 @@ ANY_HOST = AnyHost()
 
 
 class LaneRoom:
-    """What is left of the room while a claim takes runs."""
+    """The remaining room of each lane during a claim."""
 
     def __init__(self, limit: int, lanes: Lanes) -> None:
         self.total = limit
@@ -77,7 +77,7 @@ class LaneRoom:
 def choose(
     candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom
 ) -> tuple[list[Candidate], list[WaitingRun]]:
-    """Those to claim, and those that have to wait for their host. What fits no lane is left as it is."""
+    """Return the runs to claim, and those that have to wait for their host; runs that fit no lane stay as they are."""
     chosen: list[Candidate] = []
     waiting: list[WaitingRun] = []
     for candidate in candidates:

@@ -1,1 +1,1 @@
-"""What to collect: jobs, schedules, field types."""
+"""Jobs, schedules, field types."""

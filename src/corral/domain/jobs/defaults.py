@@ -1,4 +1,4 @@
-"""What a new job is like where nothing is said about it; None leaves it to the settings of the installation."""
+"""Defaults of new jobs; None leaves a value to the settings of the installation."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace

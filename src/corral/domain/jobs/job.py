@@ -19,7 +19,7 @@ class Strategy(StrEnum):
 
 
 class OnTrouble(StrEnum):
-    """What a run does where only a person can help: end as it is, or wait for that person."""
+    """What a run does when only a person can help: fail, or wait for that person."""
 
     FAIL = "fail"
     WAIT = "wait"
@@ -101,7 +101,7 @@ class Job:
     list_config: dict[str, Any] | None = None
     on_captcha: OnTrouble = OnTrouble.FAIL
     on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
-    # Hosts a person typed at the terminal; the job may reach them even where they are private.
+    # Hosts that the user typed at the terminal; the job may reach them even if they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 
 
@@ -116,7 +116,7 @@ class StoredJob:
 
 @dataclass(frozen=True, slots=True)
 class DueJob:
-    """A scheduled job whose slot has come."""
+    """A scheduled job that is due."""
 
     job: Job
     slot_ms: int

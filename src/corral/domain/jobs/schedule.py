@@ -63,7 +63,7 @@ _FIELDS = (
 
 
 def check_frequency(text: str) -> str:
-    """The frequency as given, or BadInput where it is neither a known name nor five cron fields."""
+    """Return the frequency; raise BadInput if it is neither a known name nor five cron fields."""
     if text == ON_DEMAND or text in _NAMED:
         return text
     given = text.split(" ")

@@ -1,4 +1,4 @@
-"""What may be asked about a page that nothing is collected from yet."""
+"""The kinds of surveys of a page."""
 
 from enum import StrEnum
 

@@ -19,7 +19,7 @@ class ArtifactKind(StrEnum):
 
     @property
     def content_type(self) -> str:
-        """What it is served as. Scraped HTML is never served as HTML: its scripts would run as ours."""
+        """The media type of the response. Scraped HTML is never served as HTML: its scripts would run in our origin."""
         return "image/png" if self is ArtifactKind.SCREENSHOT else "text/plain; charset=utf-8"
 
     @property
@@ -59,7 +59,7 @@ class HeldFile:
 
 
 def id_in(name: str) -> str | None:
-    """The id in a file's name; None for a file that is not one of ours."""
+    """Return the id in a file name, or None for a foreign file."""
     match = _NAME.fullmatch(name)
     return match[1] if match else None
 

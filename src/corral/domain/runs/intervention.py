@@ -1,4 +1,4 @@
-"""What waits for a person: a run that cannot continue until that person has acted."""
+"""Interventions: a run that cannot continue until a person has acted."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What the death of a worker process says about the runs it held.
+"""Blame for the death of a worker process among the runs it held.
 
 A loss counts against a run only on evidence that the run caused it: the process died by its own doing, while it was
 executing this run. Everything else is an interruption: the run goes back to the queue and nothing counts.
@@ -70,7 +70,7 @@ class Suspicion(IntEnum):
 
 
 def assign_blame(cause: DeathCause, held: Collection[Key], executing: Key | None) -> Mapping[Key, Blame]:
-    """Who is to blame for the death of a worker that held these runs and was executing that one."""
+    """Assign the blame for the death of a worker that held these runs and was executing that one."""
     if cause is DeathCause.OUTSIDE:
         return dict.fromkeys(held, Blame.NONE)
     if len(held) == 1:

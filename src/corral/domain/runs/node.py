@@ -1,4 +1,4 @@
-"""Who works, and what waits: nodes on record, what each of them holds, and the queues they serve."""
+"""Nodes, the runs they hold, and the queues they serve."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class NodeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """What a node says of itself when it starts."""
+    """The description that a node stores at its start."""
 
     owner: Owner
     host: str
@@ -70,7 +70,7 @@ class NodeStatus:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What waits in a queue with one priority."""
+    """The runs of one priority in a queue, counted."""
 
     priority: Priority
     due: int = 0
@@ -112,9 +112,9 @@ class Neglect:
 
 @dataclass(frozen=True, slots=True)
 class BrokerNow:
-    """The broker beside the database, where there is one; what it says is a hint, and the database decides."""
+    """The state of the broker, if there is one. Its messages are hints; the database decides."""
 
-    messages: Mapping[Queue, int] | None  # None where it does not say
+    messages: Mapping[Queue, int] | None  # None if the broker does not report them
     problem: str | None = None
 
 

@@ -1,4 +1,4 @@
-"""What a first look at a target told us, before a strategy is chosen."""
+"""The result of probing a target, before a strategy is chosen."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from corral.domain.runs.outcome import Deferred, Failed
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    status: int | None  # None where nothing answered
+    status: int | None  # None if nothing answered
     is_shell: bool = False
     what: str = "a page that is there without scripts"  # of an answer that is good
     failure: Failed | Deferred | None = None
-    resolved: bool = True  # False where the name has no address
+    resolved: bool = True  # False if the name has no address

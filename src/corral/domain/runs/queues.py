@@ -27,7 +27,7 @@ EVERY_QUEUE = tuple(Queue)
 
 
 class Waiting(Protocol):
-    """What a hint needs to know of a run."""
+    """The data of a run that a hint needs."""
 
     @property
     def id(self) -> str: ...

@@ -1,4 +1,4 @@
-"""What is forgotten, and when."""
+"""Retention: what is deleted, and when."""
 
 from dataclasses import dataclass
 

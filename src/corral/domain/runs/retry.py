@@ -60,9 +60,9 @@ class RetryPolicy:
     factor: float = 3.0
     cap_s: float = 300.0
     jitter: float = 0.2
-    # The longest a target may send us away for; told to wait longer, the run ends and says so.
+    # The longest accepted Retry-After; a run that is told to wait longer fails with that reason.
     max_wait_s: float = 3600.0
-    # What this installation can do: escalating to a browser that is not there would only hide the real failure.
+    # The strategies of this installation: escalating to a missing browser would hide the real failure.
     offers: frozenset[Strategy] = frozenset(Strategy)
 
 
@@ -343,7 +343,7 @@ def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
 
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Seconds from a Retry-After header, between one second and one hour; None where it says nothing usable."""
+    """Return the seconds of a Retry-After header, between one second and one hour; None if it is unusable."""
     told_s = _retry_after_s(value, now)
     return None if told_s is None else max(1.0, min(3600.0, told_s))
 

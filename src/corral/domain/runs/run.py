@@ -79,7 +79,7 @@ def target(action: RunAction) -> RunState:
 
 
 def spoken(state: str, hold: str | None) -> str:
-    """A state in the words everybody outside hears: a held run says what holds it."""
+    """Return the public name of a state: a held run is named by its hold reason."""
     if state != RunState.HELD.value:
         return state
     # That it is quarantined is in its failure code and in the intervention.
@@ -139,7 +139,7 @@ class Run(NamedTuple):
     attempts: tuple[dict[str, Any], ...] = ()
     retry_of: RunId | None = None
     parent_id: RunId | None = None
-    waiting_reason: str | None = None  # queued, because its host is not to be asked yet
+    waiting_reason: str | None = None  # queued, because its host must not be requested yet
     interruptions: int = 0  # in a row: workers and nodes that went away under it, not by its doing
     host_key: str | None = None  # the host it fetches from, where that is one
 

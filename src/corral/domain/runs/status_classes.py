@@ -12,7 +12,7 @@ _BY_STATUS = {
 def failure_of_status(
     status: int, *, reason: str = "", retry_after: str | None = None, stats: dict[str, object] | None = None
 ) -> Failed | None:
-    """The failure an answer with this status means, or None where the answer is good."""
+    """Return the failure that this status means, or None for a good answer."""
     if 200 <= status < 300:
         return None
     code = _BY_STATUS.get(status, FailureCode.BAD_RESPONSE)

@@ -64,7 +64,7 @@ def _without_answer(probe: Probe | None) -> str:
 
 
 def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
-    """The strategy for a run of this job; `probe` is None where none was needed or it could not be made."""
+    """Return the strategy for a run of this job; `probe` is None if none was needed or possible."""
     if job.requires_auth:
         return Resolution(Strategy.BROWSER, "the job requires a login")
     if asked is not Strategy.AUTO:
