@@ -8,22 +8,23 @@ peaks for ever.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
 from corral.domain.crawl.sharing import host_key_of_template
-from corral.domain.crawl.template_growth import Spread, Yields
+from corral.domain.crawl.template_tally import TemplateTally
 from corral.domain.crawl.traps import Trap, family_of, names_of, variants_of
 
 _SOME_NUMBERS = 3
 _WORDS_FOR_ONE = 30
+# Of a text in a set whose links look invented, more than one word in this many has to be new.
+_WORDS_OF_INVENTED = 4
 _FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
 _FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new
 # A chain that drains by less than this cannot be told from one that does not: some links are mistaken for known.
 _TOLERANCE = 20
 _NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
-_KEPT_WORDS = 256
 _BRANCHING = 2.0  # new addresses for each page; a chain has one
 
 
@@ -31,6 +32,7 @@ _BRANCHING = 2.0  # new addresses for each page; a chain has one
 class TrapLimits:
     query_variants: int = 500  # addresses of one path that differ in the query only, before more of them are deferred
     barren_pages: int = 12  # without anything new: the template is starved
+    barren_growing: int = 4  # where each of them leads to one more or to several
     templates: int = 500  # remembered; the one unused for longest is forgotten first
     prints: int = 8  # remembered of one template
     words: int = 256  # remembered of one template
@@ -41,6 +43,7 @@ class TrapLimits:
     branching_found: int = 1_840  # or until those have led to this many
     combined: int = 300  # several parameters in all combinations
     dated: int = 250
+    numbered: int = 200  # a chain that counts the pages of a list, all of them the same, beside other suspects
     # Once all others but chains have grown for this many pages, each may use the least only.
     others: int = 100
     least_branching: int = 64
@@ -49,47 +52,6 @@ class TrapLimits:
     least: int = 32
     # The limits hold for crawls of this many pages, and rise with larger ones.
     pages: int = 5_000
-
-
-@dataclass(slots=True)
-class _Tally:
-    admitted: int = 0  # addresses with a query that were let in, less those that were worth it
-    barren: int = 0  # pages that brought nothing new, less some for each that did
-    prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
-    words: dict[int, None] = field(default_factory=dict)  # the oldest first
-    tried: int = 0  # barren pages
-    waiting: int = 0  # addresses of its own kind that those led to, less the pages themselves
-    peak: int = 0  # the most of them that ever waited
-    grown: int = 0  # barren pages until the last peak
-    yields: Yields = field(default_factory=Yields)
-    extensions: int = 0  # times its limit was doubled because it slowed down
-    is_endless: bool = False
-    is_dated: bool = False
-    query: str | None = None  # of a path with queries: the names of the parameters, empty where they differ
-    spread: Spread = field(default_factory=Spread)
-    memory: WordMemory | None = None  # of a folder or of a path with queries; learned again after a restart
-
-    def document(self) -> list[Any]:
-        words = [*self.words][-_KEPT_WORDS:]
-        growth = [self.tried, self.waiting, self.peak, self.grown, self.yields.document(), self.extensions]
-        flags = [int(self.is_endless), int(self.is_dated), self.query]
-        return [self.admitted, self.barren, self.prints[:], words, *growth, *flags, self.spread.document()]
-
-    @staticmethod
-    def of(document: Sequence[Any]) -> "_Tally":
-        if len(document) != 14:
-            return _Tally()  # as an earlier version wrote it: it is learned again
-        admitted, barren, prints, words, tried, waiting, peak, grown, yields, extensions, *flags, spread = document
-        tally = _Tally(admitted, barren, [*prints], dict.fromkeys(words), tried, waiting, peak, grown)
-        tally.yields, tally.extensions = Yields.of(yields), extensions
-        tally.is_endless, tally.is_dated, tally.query = bool(flags[0]), bool(flags[1]), flags[2]
-        tally.spread = Spread.of(spread)
-        return tally
-
-    @property
-    def is_combined(self) -> bool:
-        """Several parameters: all their combinations are addresses."""
-        return self.query is not None and (not self.query or "&" in self.query)
 
 
 class TemplateBudget:
@@ -107,7 +69,7 @@ class TemplateBudget:
     def __init__(self, limits: TrapLimits | None = None) -> None:
         self.limits = limits or TrapLimits()
         self.fetched = 0  # pages of the whole crawl
-        self._tallies: dict[str, _Tally] = {}
+        self._tallies: dict[str, TemplateTally] = {}
         self._touched: set[str] = set()
         self._suspects: dict[str, int] = {}  # growth of names that are no chains
 
@@ -146,9 +108,11 @@ class TemplateBudget:
         is_again: bool = False,
         is_dated: bool = False,
         found_on: str | None = None,
+        closing: Collection[int] = (),
     ) -> list[str]:
         """Count a page by the fingerprint of its content, a sample of its words, the templates of all new addresses
-        it led to, whether any page of the crawl had that content before, and the template of the page it was found on.
+        it led to, whether any page of the crawl had that content before, the template of the page it was found on, and
+        `closing`, numbers of the known pages beside it that it leads to.
 
         Returns the names (`names_of`) that this proves to be endless.
         """
@@ -160,17 +124,20 @@ class TemplateBudget:
         for name in names_of(template):
             tally = self._tally(name)
             # Both are remembered, whatever the other says.
-            is_new = self._has_new_word(tally, words, is_template=name == template)
+            unseen = self._remember_words(tally, words, is_template=name == template)
+            is_new = _has_new_word(words, unseen, is_template=name == template)
             is_new = (name == variants or self._is_new_print(tally, print_)) and is_new
             own = sum(name in names for names in led_by_name)
             # Filters lead from one set of parameters to another: all addresses of the path count as growth.
             spread = own if variants is None else sum(variants in names for names in led_by_name)
-            tally.spread.add(spread, is_again=is_again)
-            is_new = own < len(led_by_name) or (is_new and not is_again)
+            tally.spread.add(spread, is_again=is_again, is_dated=is_dated, closing=closing)
+            leads_on = own < len(led_by_name)
+            is_thin = tally.spread.is_invented and 0 < len(words) >= _WORDS_OF_INVENTED * len(unseen) and not leads_on
+            is_new = leads_on or (is_new and not is_again)
             are_new.append(is_new)
             tally.is_dated = is_dated
-            _note_query(tally, template)
-            self._count(tally, is_new=is_new)
+            tally.note_query(template)
+            self._count(tally, is_new=is_new, is_thin=is_thin)
             # Only what a template produces itself is growth: what lists name is as finite as they are.
             if name in parents:
                 tally.waiting += own - 1
@@ -189,14 +156,14 @@ class TemplateBudget:
         return {name: self._growth_of(name) for name in names if name in self._tallies}
 
     def _growth_of(self, name: str) -> float:
-        growth = _suspicion_of(self._tallies[name])
+        growth = self._tallies[name].suspicion(name)
         if growth or "?" in name:
             return growth
         # The days of a calendar add nothing themselves; the months beside them in their folder do.
         folder = self._tallies.get(family_of(name))
-        return 0.0 if folder is None or name.endswith("…") else _suspicion_of(folder) / 2
+        return 0.0 if folder is None or name.endswith("…") else folder.suspicion(family_of(name)) / 2
 
-    def _grows_without_end(self, name: str, tally: _Tally, yielded: int) -> bool:
+    def _grows_without_end(self, name: str, tally: TemplateTally, yielded: int) -> bool:
         """Count a barren page with the number of new addresses of its own kind; return whether that proves a trap."""
         if tally.is_endless:
             return False
@@ -216,7 +183,7 @@ class TemplateBudget:
         tally.is_endless = name != _root_of(name)
         return tally.is_endless
 
-    def _limit_of(self, name: str, tally: _Tally) -> int:
+    def _limit_of(self, name: str, tally: TemplateTally) -> int:
         limits, scale = self.limits, max(1.0, self.fetched / self.limits.pages)
         if tally.is_combined:
             limit, least = limits.combined, limits.least
@@ -230,10 +197,16 @@ class TemplateBudget:
             least = max(limits.least_branching, round(found / rate))
         else:
             self._suspects.pop(name, None)
-            return round(max(limits.chain, limits.chain_alone - 2 * self._grown_beside(name)) * scale)
+            return round(self._limit_of_chain(name, tally, self._grown_beside(name), scale) * scale)
         self._suspects[name] = tally.grown
         is_used_up = self._grown_beside(name) >= limits.others * scale
         return round((min(limit, least) if is_used_up else limit) * scale)
+
+    def _limit_of_chain(self, name: str, tally: TemplateTally, grown_beside: int, scale: float) -> int:
+        limits = self.limits
+        if tally.is_empty_list(name) and grown_beside >= limits.others * scale:
+            return limits.numbered
+        return max(limits.chain, limits.chain_alone - 2 * grown_beside)
 
     def _grown_beside(self, name: str) -> int:
         """Pages of growth of all suspects that do not count the same pages as this name."""
@@ -246,8 +219,9 @@ class TemplateBudget:
 
     # -- content -----------------------------------------------------------------------------------------
 
-    def _count(self, tally: _Tally, *, is_new: bool) -> None:
-        if is_new:
+    def _count(self, tally: TemplateTally, *, is_new: bool, is_thin: bool) -> None:
+        """A page with thin content is no growth, but it does not save its name from being deferred."""
+        if is_new and not is_thin:
             tally.barren = 0 if self._is_starved(tally) else max(0, tally.barren - _FORGIVEN)
             forgiven = min(_FORGIVEN_GROWTH, tally.grown)
             tally.grown -= forgiven
@@ -255,7 +229,7 @@ class TemplateBudget:
         else:
             tally.barren = min(tally.barren + 1, self.limits.barren_pages)
 
-    def _is_new_print(self, tally: _Tally, print_: int) -> bool:
+    def _is_new_print(self, tally: TemplateTally, print_: int) -> bool:
         near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
         if near is not None:
             # What keeps coming back is what has to be remembered.
@@ -266,27 +240,23 @@ class TemplateBudget:
         del tally.prints[: -self.limits.prints]
         return True
 
-    def _has_new_word(self, tally: _Tally, words: Sequence[int], *, is_template: bool) -> bool:
-        """One word is enough, for that may be the name of a thing; of numbers it has to be some.
-
-        Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
-        """
-        if is_template:
-            unseen = [word for word in words if word not in tally.words]
-            tally.words.update(dict.fromkeys(unseen))
-            while len(tally.words) > self.limits.words:
-                # What is forgotten will be new again: rather one page too many than one too few.
-                del tally.words[next(iter(tally.words))]
-        else:
+    def _remember_words(self, tally: TemplateTally, words: Sequence[int], *, is_template: bool) -> list[int]:
+        """Return the words that are new to this name."""
+        if not is_template:
             if tally.memory is None:
                 tally.memory = WordMemory()
-            unseen = tally.memory.add(words)
-        numbers = sum(word >= NUMBERS_FROM for word in unseen)
-        least = 0 if is_template else len(words) // _WORDS_FOR_ONE
-        return len(unseen) - numbers > least or numbers >= _SOME_NUMBERS or not words
+            return tally.memory.add(words)
+        unseen = [word for word in words if word not in tally.words]
+        tally.words.update(dict.fromkeys(unseen))
+        while len(tally.words) > self.limits.words:
+            # What is forgotten will be new again: rather one page too many than one too few.
+            del tally.words[next(iter(tally.words))]
+        return unseen
 
-    def _is_starved(self, tally: _Tally) -> bool:
-        return tally.barren >= self.limits.barren_pages
+    def _is_starved(self, tally: TemplateTally) -> bool:
+        limits = self.limits
+        least = min(limits.barren_growing, limits.barren_pages) if tally.spread.grows else limits.barren_pages
+        return tally.barren >= least
 
     def _find_starved(self, template: str) -> str | None:
         tallies = self._tallies
@@ -328,7 +298,7 @@ class TemplateBudget:
     def take_over(self, document: Mapping[str, Any]) -> None:
         """Add what another worker has learned."""
         for name, *tally in document.get("templates", ()):
-            self._tallies[name] = _Tally.of(tally)
+            self._tallies[name] = TemplateTally.of(tally)
 
     def forget(self, places: Collection[str]) -> None:
         """Everything of these places; the worker that has them now keeps it."""
@@ -343,10 +313,10 @@ class TemplateBudget:
         tallies = self._tallies
         return {name: tallies[name].document() if name in tallies else None for name in touched}
 
-    def _tally(self, name: str) -> _Tally:
+    def _tally(self, name: str) -> TemplateTally:
         tally = self._tallies.pop(name, None)
         if tally is None:
-            tally = _Tally()
+            tally = TemplateTally()
             if len(self._tallies) >= self.limits.templates:
                 self._forget_oldest()
         self._touched.add(name)
@@ -365,8 +335,14 @@ class TemplateBudget:
         self._touched.add(oldest)
 
 
-def _suspicion_of(tally: _Tally) -> float:
-    return tally.spread.suspicion(is_dated=tally.is_dated, is_combined=tally.is_combined)
+def _has_new_word(words: Sequence[int], unseen: Sequence[int], *, is_template: bool) -> bool:
+    """One word is enough, for that may be the name of a thing; of numbers it has to be some.
+
+    Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
+    """
+    numbers = sum(word >= NUMBERS_FROM for word in unseen)
+    least = 0 if is_template else len(words) // _WORDS_FOR_ONE
+    return len(unseen) - numbers > least or numbers >= _SOME_NUMBERS or not words
 
 
 def _root_of(name: str) -> str:
@@ -377,9 +353,3 @@ def _root_of(name: str) -> str:
 def _place_of(name: str) -> str:
     """What a template has in common with its path with queries, or with its folder."""
     return name.partition("?")[0] if "?" in name else family_of(name)
-
-
-def _note_query(tally: _Tally, template: str) -> None:
-    query = template.partition("?")[2]
-    if query and tally.query != query:
-        tally.query = query if tally.query is None else ""

@@ -4,26 +4,56 @@ Growth decides twice: deferred addresses of templates that do not grow come befo
 template that never stops growing is a trap.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 _BLOCK = 8  # pages whose yields are added up before they are compared
 _MAX_BLOCKS = 128
 _SLOWING = 0.93  # a set whose pages yield this much less in their second half is about to drain
 
-# Many finite sets are chains (one new address per page), few keep branching: the rate counts more than the number of
-# pages. Beyond the highest rate, a set with many links between its pages looks like a maze at first.
-_RATE_EXPONENT = 1.5
-_HIGHEST_RATE = 3.0
-_DATED = 4.0
-_COMBINED = 2.0
-_REPEATED = 2.0
+# Growth of the last pages counts. Below this rate, more addresses of a set are fetched than found: it drains.
+_DRAINING = 0.75
+_WINDOW = 16
+_WINDOW_DATED = 62
+_WINDOW_GAPS = 3  # a window holds this many of the longest gaps
 # Pages without a new address until a set counts as drained. Calendars name a whole month at once, and nothing new on
 # the pages of its days: the gap has to be longer than those before it.
 _LEAST_GAP = 8
 _LEAST_GAP_DATED = 31
 _LONGER = 2
+
+_BRANCHING_RATE = 1.5
+_WIDE_RATE = 2.5
+# Links between the pages of a set close it; a generator that invents its links never names a page twice. A menu entry
+# in every page is one such link.
+_CLOSING = 3
+_CLOSING_SHARE = 32  # one for this many addresses
+_MAX_CLOSING = 32
+_LEAVES = 2
+_LEAVES_SHARE = 0.08
+
+
+class Shape(StrEnum):
+    """What the addresses of a template show about it. None of these proves anything."""
+
+    PLAIN = "plain"
+    DATED = "dated"
+    NUMBERED_LIST = "numbered_list"  # ?page=7
+    COMBINED = "combined"  # several parameters
+    TOKEN = "token"  # letters and digits at random
+
+
+# Pages that each kind of growth may use at full speed, and how many times as suspect every later page is.
+# A chain may be a gallery, a tree may be a table of contents: these take turns as equals.
+_CHAIN = (0, 1.0)
+_BRANCHING = (0, 1.3)
+_STRUCTURAL = (0, 40.0)
+_COMBINATIONS = (12, 20.0)
+_INVENTED = (12, 20.0)
+_INVENTED_TOKENS = (4, 40.0)
 
 
 @dataclass(slots=True)
@@ -35,18 +65,31 @@ class Spread:
     repeats: int = 0  # pages with a content that another page of the crawl had before
     gap: int = 0  # pages since the last one that added anything
     longest_gap: int = 0  # between two pages that did
+    recent: float = 0.0  # new addresses per page, among the last pages
+    leaves: int = 0  # pages without any link to another page beside them
+    closing: set[int] = field(default_factory=set)  # known pages that other pages beside them lead to; the first few
 
-    def document(self) -> list[int]:
-        return [self.pages, self.added, self.repeats, self.gap, self.longest_gap]
+    def document(self) -> list[Any]:
+        counts = [self.pages, self.added, self.repeats, self.gap, self.longest_gap]
+        return [*counts, round(self.recent, 3), self.leaves, sorted(self.closing)]
 
     @staticmethod
-    def of(document: Sequence[int]) -> "Spread":
-        return Spread(*document)
+    def of(document: Sequence[Any]) -> "Spread":
+        spread = Spread(*document[:5])
+        if len(document) == 8:
+            spread.recent, spread.leaves, spread.closing = document[5], document[6], set(document[7])
+        elif spread.pages:
+            spread.recent = spread.added / spread.pages  # as an earlier version wrote it
+        return spread
 
-    def add(self, added: int, *, is_again: bool) -> None:
+    def add(self, added: int, *, is_again: bool = False, is_dated: bool = False, closing: Collection[int] = ()) -> None:
         self.pages += 1
         self.added += added
         self.repeats += is_again
+        window = max(_WINDOW_DATED if is_dated else _WINDOW, _WINDOW_GAPS * self.longest_gap)
+        self.recent += (added - self.recent) / min(self.pages, window)
+        self.closing.update(islice(closing, max(0, _MAX_CLOSING - len(self.closing))))
+        self.leaves += not added and not closing
         if not added:
             self.gap += 1
             return
@@ -59,19 +102,38 @@ class Spread:
         """Most pages say what other pages said before."""
         return 2 * self.repeats > self.pages
 
-    def suspicion(self, *, is_dated: bool, is_combined: bool) -> float:
-        """0 for a set that lists name, and for one that stopped growing; else it rises with every page.
+    @property
+    def grows(self) -> bool:
+        """At least one new address per page."""
+        return self.recent >= 1
 
-        Templates that grow take turns by it: a chain may be a gallery or an endless list, and no evidence tells them
-        apart before the gallery ends.
+    @property
+    def is_invented(self) -> bool:
+        """Every page leads to several new ones, none is an end, and hardly a link leads to a page that is known."""
+        if self.recent < _WIDE_RATE or self.leaves >= max(_LEAVES, _LEAVES_SHARE * self.pages):
+            return False
+        return len(self.closing) < max(_CLOSING, min(_MAX_CLOSING, self.added / _CLOSING_SHARE))
+
+    def suspicion(self, shape: Shape) -> float:
+        """0 for a set that lists name, and for one that drains or stopped growing; else it rises with every page.
+
+        Templates that grow take turns by it, so all of them together cost what the largest finite set needs, and
+        those with more evidence than growth get few turns.
         """
-        least_gap = _LEAST_GAP_DATED if is_dated else _LEAST_GAP
-        if not self.added or self.gap > least_gap + _LONGER * self.longest_gap:
+        least_gap = _LEAST_GAP_DATED if shape is Shape.DATED else _LEAST_GAP
+        if not self.added or self.recent < _DRAINING or self.gap > least_gap + _LONGER * self.longest_gap:
             return 0.0
-        weight = (_DATED if is_dated else 1.0) * (_COMBINED if is_combined else 1.0)
-        weight *= _REPEATED if self.is_repeated else 1.0
-        rate = min(self.added / self.pages, _HIGHEST_RATE)
-        return float(self.pages * rate**_RATE_EXPONENT * weight)
+        free, weight = self._weigh(shape)
+        return float(min(self.pages, free) + max(0, self.pages - free) * weight)
+
+    def _weigh(self, shape: Shape) -> tuple[int, float]:
+        if shape in (Shape.DATED, Shape.NUMBERED_LIST):
+            return _STRUCTURAL
+        if shape is Shape.COMBINED and self.recent >= _WIDE_RATE:
+            return _COMBINATIONS
+        if self.is_invented:
+            return _INVENTED_TOKENS if shape is Shape.TOKEN else _INVENTED
+        return _BRANCHING if self.recent >= _BRANCHING_RATE else _CHAIN
 
 
 class Yields:

@@ -4,7 +4,7 @@ What a template costs and brings is counted in domain.crawl.template_budget.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from enum import StrEnum
 
@@ -25,6 +25,11 @@ _YEAR = re.compile(r"([12][0-9]{3})(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9])?)?(?![0-9]
 _DATE_NAMES = frozenset(
     {"year", "month", "date", "day", "week", "y", "yr", "from", "to", "start", "end", "cal", "when"}
 )
+_PAGE_NAMES = frozenset(
+    {"page", "p", "pg", "paged", "pageno", "pagenum", "page_no", "page_num", "pagenumber", "page_number", "pageindex"}
+    | {"offset", "start", "skip", "seite", "pagina"}
+)
+_PAGE_FOLDERS = frozenset({"page", "p", "pg", "seite", "pagina"})
 
 _DATE = re.compile(r"[12][0-9]{3}[-_.][01]?[0-9](?:[-_.][0-3]?[0-9])?(?![0-9])")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
@@ -90,6 +95,20 @@ def is_dated(url: str) -> bool:
     return bool(mark) and any(part.partition("=")[0].lower() in _DATE_NAMES for part in query.split("&"))
 
 
+def is_numbered_list(template: str) -> bool:
+    """The addresses of this template count the pages of a list: `?page=7`, `?q=x&offset=70`, `/page/7`."""
+    path, mark, query = template.partition("?")
+    if mark:
+        return any(name in _PAGE_NAMES for name in query.split("&"))
+    folder, _, last = path.rpartition("/")
+    return last == "{n}" and folder.rpartition("/")[2] in _PAGE_FOLDERS
+
+
+def has_token(template: str) -> bool:
+    """The addresses of this template differ in letters and digits that make no word: session ids, hashes, keys."""
+    return "{id}" in template
+
+
 def template_of(url: str) -> str:
     """What addresses of one making have in common: host, path and the names of the parameters, in small letters.
 
@@ -123,6 +142,18 @@ def variants_of(template: str) -> str | None:
 def names_of(template: str) -> tuple[str, ...]:
     """Everything that a page of this template is counted by. The ellipsis is in no address."""
     return (template, variants_of(template) or family_of(template))
+
+
+def list_beside(url: str, links: Iterable[str]) -> list[str]:
+    """Those of these addresses that are counted together with `url`: of its path with any query, or of its folder."""
+    path, mark, _ = url.partition("?")
+    if mark:
+        return [link for link in links if link.startswith(f"{path}?")]
+    root = url.find("/", 8) + 1
+    end = url.find("/", root) + 1
+    start = url[: end or root]
+    found = [link for link in links if link.startswith(start) and "?" not in link]
+    return found if end else [link for link in found if "/" not in link[root:]]
 
 
 def _blur(segment: str) -> str:

@@ -56,7 +56,7 @@ class CrawlMemory:
         ended = ended._replace(merged=self._count_merged(seen.sessions))
         new = self._find_new(item, ended.found)
         if self.traps is not None:
-            self.traps.observe(item, seen, new)
+            self.traps.observe(item, seen, new, ended.found)
         # A late page may lead to known links by a shorter path.
         came_late = item.attempt > 1 or seen.is_sent_on
         came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))

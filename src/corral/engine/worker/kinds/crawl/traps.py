@@ -5,12 +5,13 @@ The counts go to the store with the results of the pages, a few times a second; 
 
 import time
 from typing import Any
+from zlib import crc32
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.fingerprint import PrintMemory
 from corral.domain.crawl.item import PAGE, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, template_of
+from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, list_beside, template_of
 
 _TELL_EVERY_S = 0.5
 # Pages after a restart or a handover whose links may only seem new.
@@ -51,8 +52,10 @@ class CrawlTraps:
         to = ItemState.DEFERRED if trap in DEFERRING else ItemState.SKIPPED
         return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap))
 
-    def observe(self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...]) -> None:
-        """Count a fetched page with the new addresses it led to."""
+    def observe(
+        self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]
+    ) -> None:
+        """Count a fetched page with the new addresses it led to, and with all its links."""
         new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
         if seen.print is None or item.kind != PAGE:
             return
@@ -66,6 +69,7 @@ class CrawlTraps:
             is_again=self._prints.has(seen.print),
             is_dated=is_dated(item.url),
             found_on=None if self._unsure or item.found_on is None else template_of(item.found_on),
+            closing=_list_closing(item, found, links),
         )
 
     def take_report(self) -> dict[str, Any] | None:
@@ -94,3 +98,9 @@ class CrawlTraps:
             self._unsure = _UNSURE_PAGES if known.get("templates") else self._unsure
         if gone := answer.get("gone"):
             self._budget.forget(set(gone))
+
+
+def _list_closing(item: Item, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]) -> list[int]:
+    """Numbers of the known addresses beside a page that it leads to, other than itself and the page that led to it."""
+    without = {item.url, item.found_on, *(each.url for each in found)}
+    return [crc32(url.encode()) for url in list_beside(item.url, (each.url for each in links)) if url not in without]
