@@ -66,6 +66,7 @@ class Settings(BaseSettings):
     )
     max_crawls: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
+    browser_executable: str = Field("", description="the Chromium to start; default: the fastest on this machine")
     shutdown_grace_seconds: float = Field(10.0, ge=0, le=600, description="how long a stop waits for running runs")
 
     default_max_attempts: int = Field(3, ge=1, le=100)

@@ -190,7 +190,7 @@ def assemble(
     jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
     keeper = node or door
     errands = OneShotWorkers(lambda: _preview_config(settings, vault), None if keeper is None else keeper.limiter)
-    offers = available_strategies()
+    offers = available_strategies(settings)
     return App(
         settings=settings,
         store=store,

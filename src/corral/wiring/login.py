@@ -34,7 +34,13 @@ async def login_browser(
     try:
         agent, trusted, upstream = settings.agent, frozenset(trusted_hosts), open_proxy(settings, proxy)
         async with login_page(
-            egress, trusted, agent, headed=headed, upstream=upstream, verifies_tls=verifies_tls
+            egress,
+            trusted,
+            agent,
+            headed=headed,
+            upstream=upstream,
+            verifies_tls=verifies_tls,
+            executable=settings.browser_executable,
         ) as page:
             yield page
     finally:

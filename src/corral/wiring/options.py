@@ -25,14 +25,14 @@ def retry_policy(settings: Settings) -> RetryPolicy:
         factor=settings.retry_factor,
         cap_s=settings.retry_cap_seconds,
         max_wait_s=settings.retry_max_wait_seconds,
-        offers=available_strategies(),
+        offers=available_strategies(settings),
     )
 
 
-def available_strategies() -> frozenset[Strategy]:
+def available_strategies(settings: Settings) -> frozenset[Strategy]:
     """Return what the workers of this machine can do. Playwright's own browsers are in its cache folder."""
     offers = {Strategy.HTTP, Strategy.API_REPLAY}
-    if find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
+    if settings.browser_executable or find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
         offers.add(Strategy.BROWSER)
     return frozenset(offers)
 
@@ -77,6 +77,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         max_value_chars=settings.max_value_chars,
         max_page_links=settings.max_page_links,
         browser_concurrency=settings.browser_concurrency,
+        browser_executable=settings.browser_executable,
         artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
         files_dir=str(settings.files_dir.absolute()),
         max_file_bytes=settings.max_file_bytes,

@@ -60,6 +60,7 @@ def _browser_limits(config: WorkerConfig) -> BrowserLimits:
     usual, most = BrowserLimits(), config.max_body_bytes
     return replace(
         usual,
+        executable=config.browser_executable,
         max_content_bytes=most,
         max_body_bytes=max(usual.max_body_bytes, most),
         max_decoded_bytes=max(usual.max_decoded_bytes, 4 * most),

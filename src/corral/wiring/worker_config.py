@@ -21,6 +21,7 @@ class WorkerConfig:
     cache_mode: str = CacheMode.OFF.value
     cache_dir: str = ""
     cache_max_bytes: int = 0
+    browser_executable: str = ""
     # Of the items of a crawl.
     browser_s: float = 30.0
     retry_base_s: float = 10.0

@@ -133,6 +133,22 @@ def test_a_page_without_some_fields_is_partial_and_its_file_is_written(shared: C
     assert list(rows) == [["title", "shoe_size"], ["Articles", ""]]
 
 
+def test_what_http_found_is_kept_where_the_browser_cannot_start(shared: Corral, site: str) -> None:
+    """The missing field makes the run look into the page with a browser, which exits at once."""
+    broken = shared.folder / "broken-chromium"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    settings = {"APP_BROWSER_EXECUTABLE": str(broken)}
+
+    done = shared("scrape", f"{site}/articles", "--fields", "title,shoe_size", "--json", **settings)
+
+    assert done.code == 3, done.err
+    assert done.json["run"]["status"] == "partial"
+    assert done.json["records"] == [{"title": "Articles, page 1 of 6", "shoe_size": None}]
+    assert "the browser did not start" in done.err
+    assert "shoe_size" in done.err
+
+
 @pytest.mark.long
 def test_a_target_that_is_down_is_tried_as_often_as_asked(shared: Corral, site: str) -> None:
     done = shared("scrape", f"{site}/broken", "--fields", "title", "--max-attempts", "2")

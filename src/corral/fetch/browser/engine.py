@@ -174,7 +174,8 @@ async def _launch(
     playwright: Playwright, proxy_address: str, home: BrowserHome, limits: BrowserLimits, *, headed: bool
 ) -> Browser:
     find = find_headed_chromium if headed else find_chromium
-    executable = await asyncio.to_thread(find, playwright.chromium.executable_path)
+    found = await asyncio.to_thread(find, playwright.chromium.executable_path)
+    executable = limits.executable or found
     if executable is None:
         raise CannotStart(f"no Chromium was found; {HOW_TO_INSTALL}", is_final=True)
     return await playwright.chromium.launch(

@@ -96,6 +96,7 @@ _OWN_SHELLS: Final = ("*/headless_shell", "*/chrome-headless-shell")
 
 @dataclass(frozen=True, slots=True)
 class BrowserLimits:
+    executable: str = ""  # the Chromium to start; where empty, the fastest that is found
     launch_s: float = 10.0
     close_s: float = 5.0
     max_pages: int = 200  # per browser, like the next two

@@ -175,11 +175,12 @@ async def login_page(
     headed: bool,
     upstream: OpenProxy | None = None,
     verifies_tls: bool = True,
+    executable: str = "",
 ) -> AsyncIterator[LoginPage]:
     proxy = ForwardProxy(egress, ProxyLimits())
     await proxy.start()
     try:
-        engine = await start_engine(proxy.address, BrowserLimits(), headed=headed)
+        engine = await start_engine(proxy.address, BrowserLimits(executable=executable), headed=headed)
     except CannotStart as problem:
         await proxy.close()
         raise LoginFailed(f"no browser: {problem}") from None

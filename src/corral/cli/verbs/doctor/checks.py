@@ -59,7 +59,7 @@ async def all_checks() -> AsyncIterator[Check]:
             yield Check(CheckStatus.WRONG, SETTINGS, what, fix or "correct it in the environment or .env")
         return
     yield Check(CheckStatus.FINE, SETTINGS, "every APP_ name is known and has a good value")
-    resources = (_disk(settings), _open_files(settings), _browser(), _token(settings))
+    resources = (_disk(settings), _open_files(settings), _browser(settings), _token(settings))
     for check in (*_folder(settings), *_privacy(settings), _user(), *resources):
         yield check
     async for each in _database(settings):
@@ -130,9 +130,11 @@ def _open_files(settings: Settings) -> Check:
     return Check(CheckStatus.FINE, "open files", f"{allowed} allowed, at most {wanted} needed")
 
 
-def _browser() -> Check:
-
-    installed = find_chromium() or _of_playwright()
+def _browser(settings: Settings) -> Check:
+    named = settings.browser_executable
+    if named and not os.access(named, os.X_OK):
+        return Check(CheckStatus.WATCH, "browser", f"{named} cannot be executed", "correct APP_BROWSER_EXECUTABLE")
+    installed = named or find_chromium() or _of_playwright()
     if installed is None:
         remedy = "`playwright install chromium`, or any Chromium, for pages that need a browser"
         return Check(CheckStatus.INFO, "browser", "no Chromium found", remedy)
