@@ -6,6 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from datetime import date
 from itertools import product
+from typing import NamedTuple
 
 import pytest
 
@@ -81,6 +82,30 @@ class Deferred:
         return found
 
 
+class Visit(NamedTuple):
+    url: str
+    text: str
+    references: list[str]
+    led_to: list[str]
+    found_on: str | None
+    known: list[str]  # addresses beside it that it leads to
+
+
+def _observe(budget: TemplateBudget, prints: PrintMemory, visit: Visit) -> None:
+    own = set(re.findall(r"[^\W_]+", " ".join([visit.url, *visit.references]).lower()))
+    print_, words = sketch(visit.text, own)
+    budget.observe(
+        template_of(visit.url),
+        print_,
+        words=words,
+        led_to=visit.led_to,
+        is_again=prints.has(print_),
+        is_dated=is_dated(visit.url),
+        found_on=visit.found_on,
+        closing=[hash(each) for each in visit.known],
+    )
+
+
 def crawl(site: Site, most: int = 50_000) -> dict[str, int]:
     """Breadth first, deferred addresses after all others; how many were refused for which template."""
     scope = Scope.of({"max_depth": 100}, [HOME])
@@ -122,20 +147,8 @@ def crawl(site: Site, most: int = 50_000) -> dict[str, int]:
                 refused[template_of(link.url)] += 1
                 continue
             led_to.append(template_of(link.url))
-        own = set(re.findall(r"[^\W_]+", " ".join([url, *references]).lower()))
-        print_, words = sketch(text, own)
-        is_again = prints.has(print_)
-        dated = is_dated(url)
-        budget.observe(
-            template,
-            print_,
-            words=words,
-            led_to=led_to,
-            is_again=is_again,
-            is_dated=dated,
-            found_on=found_on,
-            closing=[hash(each) for each in list_beside(url, known)],
-        )
+        seen_beside = list_beside(url, known)
+        _observe(budget, prints, Visit(url, text, references, led_to, found_on, seen_beside))
     return refused
 
 
