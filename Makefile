@@ -59,10 +59,9 @@ bench: setup-bench ## Compare with the peers, side by side; prints ratios
 eval: setup-dev ## Precision and recall of bare field names on recorded pages, with the misses
 	@$(BIN)/python -m eval
 
-chaos: setup-dev ## The long versions of the tests that break things
+chaos: setup-dev ## All tests, in their long versions
 	@scripts/services
-	@CORRAL_CHAOS=long $(BIN)/pytest tests/chaos tests/secrets tests/engine tests/celery_app tests/supervisor tests/api tests/cli/verbs/test_up.py tests/cli/verbs/test_demo.py tests/store tests/export tests/fetch/egress/test_ssrf_browser.py tests/fetch/test_selectors.py -q
-	@CORRAL_CHAOS=long $(BIN)/pytest -m long -q
+	@CORRAL_CHAOS=long $(BIN)/pytest -q
 
 soak: setup-dev ## Hours of faults, watching for leaks
 	@scripts/services

@@ -6,12 +6,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import forked, services
-from tests.chaos.level import LEVEL
+from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import LINES
 from tests.parallel import pytest_addoption, pytest_runtestloop  # noqa: F401
 
 # How long an example takes says how busy the machine is, and nothing else.
-settings.register_profile("corral", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "corral", max_examples=by_level(40, 200), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("corral")
 
 

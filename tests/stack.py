@@ -21,6 +21,7 @@ from corral.runtime.process import die_with_parent
 from tests.forked.process import Process, started
 from tests.services.ports import free_port
 from tests.slack import SLACK
+from tests.waiting import pauses
 
 READY_S = 30.0 * SLACK
 TERMINAL = {"completed", "partial", "failed", "cancelled"}
@@ -52,16 +53,18 @@ class Stack:
 
     def ended(self, run_id: str, within_s: float = 30.0) -> dict[str, Any]:
         deadline = time.monotonic() + within_s * SLACK
+        looks = pauses()
         while (run := self.run(run_id))["status"] not in TERMINAL:
             assert time.monotonic() < deadline, f"still {run['status']} after {within_s} s: {run}"
-            time.sleep(0.05)
+            time.sleep(next(looks))
         return run
 
     def until(self, run_id: str, status: str, within_s: float = 20.0) -> dict[str, Any]:
         deadline = time.monotonic() + within_s * SLACK
+        looks = pauses()
         while (run := self.run(run_id))["status"] != status:
             assert time.monotonic() < deadline, f"not {status} but {run['status']} after {within_s} s"
-            time.sleep(0.02)
+            time.sleep(next(looks))
         return run
 
     def messages(self, run_id: str) -> list[str]:

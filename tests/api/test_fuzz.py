@@ -9,9 +9,10 @@ from schemathesis.checks import not_a_server_error
 from schemathesis.core.result import Ok
 from schemathesis.specs.openapi.checks import response_schema_conformance, status_code_conformance
 
+from tests.chaos.level import by_level
 from tests.stack import Stack
 
-_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "8"))
+_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "0")) or by_level(5, 50)
 _CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
 
 

@@ -11,6 +11,7 @@ from corral.domain.runs.run import NewRun, Run
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
 from tests.engine.builders import put, settings_for
+from tests.waiting import pauses
 
 
 class Client:
@@ -26,12 +27,13 @@ class Client:
     async def drained(self, timeout_s: float = 60) -> float:
         """Wait until nothing is queued or running; how long that took."""
         began = time.monotonic()
+        looks = pauses()
         while True:
             counts = await self.app.store.runs.count_live()
             if not counts["queued"] and not counts["running"]:
                 return time.monotonic() - began
             assert time.monotonic() < began + timeout_s, f"not drained after {timeout_s} s: {counts}"
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(next(looks))
 
     async def runs(self, ids: Sequence[str] | None = None) -> list[Run]:
         return [await self.app.store.runs.get(id_) for id_ in (self.answered if ids is None else ids)]

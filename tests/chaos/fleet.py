@@ -23,6 +23,7 @@ from tests.forked.process import Process, started
 from tests.services import RedisServer
 from tests.slack import SLACK
 from tests.stack import environment, serving, stop
+from tests.waiting import pauses
 
 TERMINAL = ("completed", "partial", "failed", "cancelled")
 _AT_ONCE = 8
@@ -193,10 +194,11 @@ def wait_until_drained(url: str, within_s: float, logs: Any = str) -> float:
     """Until nothing waits and nothing runs; how long that took."""
     began = time.monotonic()
     with httpx.Client(base_url=url, timeout=30) as client:
+        looks = pauses()
         while True:
             with contextlib.suppress(KeyError, ValueError):
                 runs = client.get("/health").json()["components"]["runs"]
                 if not (runs.get("queued") or runs.get("running")):
                     return time.monotonic() - began
             assert time.monotonic() - began < within_s * SLACK, f"not drained: {logs()}"
-            time.sleep(0.05)
+            time.sleep(next(looks))

@@ -8,8 +8,10 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.chaos.level import by_level
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
+from tests.waiting import pauses
 
 
 def kill_executing(stack: Stack, run_id: str, which: signal.Signals) -> None:
@@ -21,9 +23,10 @@ def kill_executing(stack: Stack, run_id: str, which: signal.Signals) -> None:
         if "corral.entrypoints.worker_process" in child.cmdline():
             child.send_signal(which)
     deadline = time.monotonic() + 20 * SLACK
+    looks = pauses()
     while count_losses(stack, run_id) == losses:
         assert time.monotonic() < deadline, "nothing was lost"
-        time.sleep(0.02)
+        time.sleep(next(looks))
 
 
 def count_losses(stack: Stack, run_id: str) -> int:
@@ -71,7 +74,7 @@ def test_a_run_whose_installation_is_killed_again_and_again_completes(tmp_path: 
             assert "Worker lost" not in messages
 
 
-@pytest.mark.parametrize("which", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("which", [signal.SIGKILL, signal.SIGTERM][: by_level(1, 2)])
 def test_a_worker_that_is_killed_from_outside_says_nothing_about_its_run(
     tmp_path: Path, site: str, which: signal.Signals
 ) -> None:

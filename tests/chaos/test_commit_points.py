@@ -120,7 +120,7 @@ async def test_a_kill_at_any_commit_breaks_no_promise(tmp_path: Path, postgres: 
     for name in ("sqlite", "postgres"):
         (tmp_path / name).mkdir()
     await asyncio.gather(
-        hold_everywhere(UrlOf(), tmp_path / "sqlite", by_level(5, 0)),
+        hold_everywhere(UrlOf(), tmp_path / "sqlite", by_level(3, 0)),
         hold_everywhere(UrlOf(postgres), tmp_path / "postgres", by_level(1, 0)),
     )
 

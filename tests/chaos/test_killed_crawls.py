@@ -16,6 +16,7 @@ from tests.chaos.report import report
 from tests.engine.crawl.site import Page, Site, served
 from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack, corral_up
+from tests.waiting import pauses
 
 AT_ONCE = 16
 LEASE_S = 10.0
@@ -54,9 +55,10 @@ def status(stack: Stack, task: str) -> dict[str, Any]:
 
 def wait_for_task(stack: Stack, task: str) -> dict[str, Any]:
     deadline = time.monotonic() + 120
+    looks = pauses()
     while (now := status(stack, task))["status"] in ("pending", "running"):
         assert time.monotonic() < deadline, now
-        time.sleep(0.05)
+        time.sleep(next(looks))
     return now
 
 

@@ -17,8 +17,8 @@ from tests.services import PostgresCluster, RedisServer, postgres_cluster
 from tests.slack import SLACK
 from tests.stack import demo_site
 
-RUNS = by_level(100, 2_000)
-SECONDS = by_level(8, 600)
+RUNS = by_level(60, 2_000)
+SECONDS = by_level(5, 600)
 BETWEEN_S = (2.0, 4.0) if by_level(0, 1) == 0 else (5.0, 40.0)
 
 

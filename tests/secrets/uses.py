@@ -12,6 +12,7 @@ from tests.secrets.confiding import ConfidingSite
 from tests.secrets.planted import Planted
 from tests.secrets.proxy import known_proxy
 from tests.stack import Stack
+from tests.waiting import pauses
 
 
 def _job(stack: Stack, path: str, site: ConfidingSite | None = None, **more: Any) -> dict[str, Any]:
@@ -233,6 +234,7 @@ def killed_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
 
 def _until(is_so: Callable[[], bool], within_s: float = 20) -> None:
     deadline = time.monotonic() + within_s
+    looks = pauses()
     while not is_so():
         assert time.monotonic() < deadline, f"not so within {within_s} s"
-        time.sleep(0.02)
+        time.sleep(next(looks))

@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 from tests.forked.process import Process
+from tests.waiting import pauses
 
 _PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
@@ -65,12 +66,13 @@ def wait_until_ready(
     process: subprocess.Popen[bytes], is_ready: Callable[[], bool], *, log: Path, timeout_s: float = 30
 ) -> None:
     deadline = time.monotonic() + timeout_s
+    looks = pauses()
     while not is_ready():
         if process.poll() is not None:
             raise ServiceFailed(f"exit code {process.returncode} at start\n{_tail(log)}")
         if time.monotonic() > deadline:
             raise ServiceFailed(f"not ready after {timeout_s} s\n{_tail(log)}")
-        time.sleep(0.02)
+        time.sleep(next(looks))
 
 
 def _tail(log: Path) -> str:

@@ -1,5 +1,6 @@
 """The files of the repository, as git sees them: tracked, or new and not ignored."""
 
+import ast
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,12 @@ def repository_files() -> tuple[Path, ...]:
 def python_files() -> list[Path]:
     ours = tuple(ROOT / folder for folder in ("src", "tests", "bench", "eval", "scripts"))
     return [path for path in repository_files() if path.suffix == ".py" and any(path.is_relative_to(o) for o in ours)]
+
+
+@cache
+def parse(path: Path) -> ast.Module:
+    """Several tests read the same files."""
+    return ast.parse(path.read_text(), filename=str(path))
 
 
 def relative(path: Path) -> str:

@@ -1,11 +1,14 @@
 """`scripts/test` names a test that failed, or ended its process, among the others and passed alone."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 from tests.shape.files import ROOT
 
+# Plugins that these tests do not use take seconds to load.
+PLAIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
@@ -39,7 +42,7 @@ def test_a_test_that_passes_alone_is_printed_as_flaky_and_one_that_fails_alone_f
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_sample.py").write_text(TESTS)
     command = [str(ROOT / "scripts/test"), str(Path(sys.executable).with_name("pytest")), "1", "true"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, env=os.environ | PLAIN)
     assert done.returncode == 1
     flaky = [line for line in done.stdout.splitlines() if line.startswith("FLAKY")]
     assert flaky == [

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.shape.files import ROOT, relative
+from tests.shape.files import ROOT, parse, relative
 
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
 EVENT = re.compile(r"[a-z0-9]+(_[a-z0-9]+)+")
@@ -14,7 +14,7 @@ STANDARD_LIBRARY = {"src/corral/settings.py"}
 
 
 def log_calls(path: Path) -> Iterator[ast.Call]:
-    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+    for node in ast.walk(parse(path)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in LEVELS:
             continue
         if isinstance(node.func.value, ast.Name) and node.func.value.id in ("log", "_log", "logger"):

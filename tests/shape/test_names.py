@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.shape.files import ROOT, python_files, relative, repository_files
+from tests.shape.files import ROOT, parse, python_files, relative, repository_files
 
 SOURCE = ROOT / "src/corral"
 MAX_MODULES = 19
@@ -47,7 +47,7 @@ def is_participle(name: str) -> bool:
 
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property(node):
             yield node
 
@@ -69,7 +69,7 @@ def test_functions_are_verbs() -> None:
 def test_each_public_class_name_is_defined_once() -> None:
     places = defaultdict(list)
     for path in modules():
-        for node in ast.parse(path.read_text()).body:
+        for node in parse(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(relative(path))
     doubled = [f"{name}: {', '.join(paths)}" for name, paths in sorted(places.items()) if len(paths) > 1]

@@ -7,6 +7,7 @@ from typing import Any
 from corral.domain.crawl.crawl import Counts, CrawlPlan
 from corral.domain.runs.run import Run
 from corral.wiring.app import App
+from tests.waiting import pauses
 
 
 async def start(app: App, url: str, **options: Any) -> str:
@@ -17,9 +18,10 @@ async def start(app: App, url: str, **options: Any) -> str:
 
 async def wait_for_crawl(app: App, run_id: str, within_s: float = 30.0) -> Run:
     deadline = time.monotonic() + within_s
+    looks = pauses()
     while not (run := await app.store.runs.get(run_id)).state.is_terminal:
         assert time.monotonic() < deadline, f"{run.state}: {await app.store.crawls.get(run_id)}"
-        await asyncio.sleep(0.02)
+        await asyncio.sleep(next(looks))
     return run
 
 

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from tests.stack import Stack
+from tests.waiting import pauses
 
 UNKNOWN = "01890000-0000-7000-8000-000000000000"
 
@@ -27,10 +28,11 @@ def status(stack: Stack, task: str) -> dict[str, Any]:
 
 def wait_for_task(stack: Stack, task: str, within_s: float = 20.0) -> dict[str, Any]:
     deadline = time.monotonic() + within_s
+    looks = pauses()
     while (now := status(stack, task))["status"] in ("pending", "running"):
         assert 0 <= now["progress"] <= 100
         assert time.monotonic() < deadline, now
-        time.sleep(0.05)
+        time.sleep(next(looks))
     return now
 
 

@@ -12,6 +12,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.sites.recipe.recipe import Recipe, ShapeChange, matches, pattern_of, recipe_key, recipe_of
 from corral.domain.sites.recipe.search import Call, derive
 from corral.domain.sites.recipe.text import parse_template, render_template, template_text
+from tests.chaos.level import by_level
 
 KEYS = st.sampled_from(["id", "name", "price", "odd key", "amount", "data", "items", "titleText", "x-y", "größe"])
 TEXTS = st.text("abcdefghijklmnopqrstuvwxyzäöü €{}$.:-'\"", min_size=1, max_size=30)
@@ -62,7 +63,7 @@ def test_what_one_page_taught_serves_another() -> None:
         assert read(recipe, page, products()[number - 1].document()) == product_record(number)
 
 
-@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=by_level(100, 1000), suppress_health_check=[HealthCheck.too_slow])
 @given(DOCUMENTS, st.data())
 def test_a_recipe_replays_to_the_values_it_was_derived_from(document: Any, data: st.DataObject) -> None:
     shown = [render_template(parse_template("{$.v}", ""), {"v": leaf}, {}) for leaf in leaves_of(document)]
