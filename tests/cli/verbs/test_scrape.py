@@ -144,7 +144,9 @@ def test_what_http_found_is_kept_where_the_browser_cannot_start(shared: Corral, 
 
     assert done.code == 3, done.err
     assert done.json["run"]["status"] == "partial"
-    assert done.json["records"] == [{"title": "Articles, page 1 of 6", "shoe_size": None}]
+    [record] = done.json["records"]
+    assert record["title"].startswith("Articles")
+    assert record["shoe_size"] is None
     assert "the browser did not start" in done.err
     assert "shoe_size" in done.err
 
