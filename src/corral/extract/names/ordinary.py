@@ -102,7 +102,9 @@ def read_path(sources: PageSources, entity: Entity, known: str, path: str, facto
     if known in _URL_NAMES:
         texts = [sources.page.absolute(text) for text in texts if not text.startswith("data:")]
     values = shape(known, texts)
-    return NameCandidate(values, f"{entity.source}:{label}", factor) if values else None
+    # Properties outside of any entity may belong to several things.
+    is_mixed = not entity.types and entity.source != "json-ld" and (known == "title" or len(values) > 1)
+    return NameCandidate(values, f"{entity.source}:{label}", factor) if values and not is_mixed else None
 
 
 def _from_metas(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:

@@ -119,6 +119,7 @@ _LABEL_CHARS = {
     "title": 200,
 }
 _MAX_LABEL_VALUE_CHARS = 400
+_MAX_LABEL_AUTHORS = 8
 # Lists in which an entry may stand twice.
 _REPEATING = frozenset(("ingredients", "instructions", "breadcrumbs"))
 
@@ -137,7 +138,8 @@ def shape_label(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
         most = 100_000
     fitting = shape(name, [value for value in values if len(value) <= most])
     if name == "author":
-        return tuple(each for each in fitting if is_name(each))
+        names = tuple(each for each in fitting if is_name(each))
+        return names if len(names) <= _MAX_LABEL_AUTHORS else ()
     if name in ("date", "modified"):
         return tuple(find_date(each) or each for each in fitting)
     return fitting

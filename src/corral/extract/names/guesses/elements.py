@@ -15,6 +15,7 @@ NOTHING: Found = ([], "")
 _MAX_NODES = 200
 _MAX_TRAVERSED = 20_000
 _MAX_TEXTS = 100
+_MAX_ITEM_CHARS = 1_000
 _SKIPPED = frozenset(("script", "style", "h1", "noscript", "template"))
 _INLINE = frozenset(("a", "b", "strong", "em", "i", "span", "time", "br", "small", "bdi", "font", "u", "sup"))
 _BUY = re.compile(
@@ -37,6 +38,7 @@ class PageElements:
 
     def __init__(self, page: Page) -> None:
         self.page = page
+        self._repeated: dict[int, bool] = {}  # by element, whether it is an item of a list
 
     @cached_property
     def heading(self) -> LexborNode | None:
@@ -70,18 +72,27 @@ class PageElements:
         for _ in range(8):
             if above is None or above.parent is None or above.tag in ("body", "main", "form"):
                 return False
-            marks = above.attributes.get("class") or ""
-            alike = [each for each in above.parent.iter() if each.tag == above.tag]
-            alike = [each for each in alike if (each.attributes.get("class") or "") == marks][:6]
-            if len(alike) >= 3 and sum(1 for each in alike if self._is_item(each)) >= 3:
+            known = self._repeated.get(above.mem_id)
+            if known is None:
+                known = self._repeated[above.mem_id] = self._is_repeated(above)
+            if known:
                 return True
             above = above.parent
         return False
 
+    def _is_repeated(self, node: LexborNode) -> bool:
+        marks = node.attributes.get("class") or ""
+        siblings = node.parent.iter() if node.parent is not None else iter(())
+        alike = [each for each in siblings if each.tag == node.tag and (each.attributes.get("class") or "") == marks]
+        return len(alike) >= 3 and sum(1 for each in alike[:6] if self._is_item(each)) >= 3
+
     def _is_item(self, node: LexborNode) -> bool:
         if node.css_first("h2 a[href], h3 a[href], h4 a[href], a[href] h2, a[href] h3, a[href] h4") is not None:
             return True
-        return node.css_first("a[href]") is not None and bool(find_money(self.page.text_of(node) or ""))
+        if node.css_first("a[href]") is None:
+            return False
+        text = self.page.text_of(node) or ""
+        return len(text) <= _MAX_ITEM_CHARS and bool(find_money(text))
 
     def texts_after_heading(self, most: int) -> Iterator[str]:
         """Short texts that follow the heading in the document, outside of menus."""

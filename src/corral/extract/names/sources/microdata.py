@@ -2,6 +2,7 @@
 
 from selectolax.lexbor import LexborNode
 
+from corral.extract.names.guesses.zones import is_beside
 from corral.extract.names.sources.entity import MAX_ENTITIES, Entity
 from corral.extract.names.words.text import clean_value, local_name
 from corral.extract.page import Page
@@ -52,6 +53,8 @@ def read_microdata(page: Page) -> list[Entity]:
         names = (node.attributes.get("itemprop") or "").split()
         if names:
             owner = owners.get(node.mem_id) or _scope_above(node, scopes) or loose
+            if owner is loose and is_beside(node):
+                continue
             for name in names:
                 _add(page, owner, local_name(name), node, scopes)
     entities = list(scopes.values())

@@ -8,6 +8,7 @@ from corral.extract.page import Page
 
 SOURCE = "microformats"
 _MAX_NODES = 5_000
+_MAX_NAME_CHARS = 80
 _TYPES = {
     "h-entry": "BlogPosting",
     "h-product": "Product",
@@ -59,7 +60,8 @@ def read_microformats(page: Page) -> list[Entity]:
                 _add(page, node, prefix, _TERMS.get(term, term), scopes)
     for node in nodes:
         entity = scopes.get(node.mem_id)
-        if entity is not None and not entity.properties and (text := page.text_of(node)):
+        is_card = entity is not None and not entity.properties and entity.types == ("Person",)
+        if entity is not None and is_card and (text := page.text_of(node)) and len(text) <= _MAX_NAME_CHARS:
             entity.add("name", text)
     return list(scopes.values())
 

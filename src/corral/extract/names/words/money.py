@@ -149,6 +149,8 @@ _SIGN = [
 
 def find_money(text: str) -> list[str]:
     """Amounts with a currency, as they are written."""
+    if not any(char.isdigit() for char in text):
+        return []
     return [match[0].strip() for match in _MONEY.finditer(text)]
 
 

@@ -16,7 +16,8 @@ _BY = re.compile(
     re.IGNORECASE,
 )
 _NEXT_ROLE = re.compile(
-    r"\s+(?:edited|photographs?|photography|photos?|illustrat(?:ed|ions?)|reviewed|translated|updated|published"
+    r"\s+(?:staff\s+(?:writer|reporter)|senior\s+\w+|contributor|correspondent|reporter|edited|photographs?"
+    r"|photography|photos?|illustrat(?:ed|ions?)|reviewed|translated|updated|published"
     r"|posted|fotos?|bilder)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -37,7 +38,7 @@ _MAX_NAME_CHARS = 60
 _MAX_NAMES = 100
 _NOT_A_NAME = re.compile(
     r"https?:|@|www\.|^(?:admin|administrator|anonymous|guest|unknown|author|autor|auteur|null|none|undefined|n/?a"
-    r"|share|follow|editor|staff)$",
+    r"|share|follow|editor|staff|by|von|par|por|more|bio|see full bio|view profile|read more|about)$",
     re.IGNORECASE,
 )
 
@@ -110,7 +111,9 @@ def names_in_byline(text: str) -> list[str]:
     cut = _CUT.search(rest)
     if cut is not None and cut.start() > 0:
         rest = rest[: cut.start()]
-    return [name for name in split_names(rest.strip(" ,:-")) if is_name(name)]
+    found = [name for name in split_names(rest.strip(" ,:-")) if is_name(name)]
+    # A nickname is one word; several small words are a sentence.
+    return [name for name in found if len(name.split()) == 1 or is_spoken_name(name)]
 
 
 def is_spoken_name(text: str) -> bool:
