@@ -55,9 +55,13 @@ def _entity_title(sources: PageSources) -> list[NameCandidate]:
     main = sources.subjects.main
     if main is None or main.has_type(ORGANIZATIONS):
         return []
-    found = (read_path(sources, main, "title", path) for path in ENTITY_PATHS["title"])
-    candidates = [candidate for candidate in found if candidate is not None][:1]
-    return [replace(each, values=(strip_site(each.values[0], sources.site),)) for each in candidates]
+    found = [read_path(sources, main, "title", path) for path in ENTITY_PATHS["title"]]
+    candidates = [
+        replace(each, values=(strip_site(each.values[0], sources.site),)) for each in found if each is not None
+    ]
+    # An entity may have a name and a headline, of which one is a description.
+    shown = [*sources.headings, *_titles(sources, [])]
+    return [each for each in candidates if agree_on(each.values[0], shown)][:1] or candidates[:1]
 
 
 def _meta_title(sources: PageSources, name: str) -> NameCandidate | None:

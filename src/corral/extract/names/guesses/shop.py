@@ -26,6 +26,14 @@ _RATING = re.compile(
     re.IGNORECASE,
 )
 _RATING_LAST = re.compile(r"(?:5つ星のうち|5点満点中|满分5分|5점 만점에)\s*(\d(?:[.,]\d{1,2})?)")
+_RATING_STARS = re.compile(r"[★⭐☆✩]{1,5}\s*(\d[.,]\d{1,2})|(?<![\d.,])(\d[.,]\d{1,2})\s*[★⭐]")
+_OTHER_AMOUNT = re.compile(
+    r"\s*(?:\+|zzgl|plus\b|versand|liefer|shipping|delivery|postage|livraison|frais|env[ií]o|gastos|spedizion|frete"
+    r"|verzend|frakt|fragt"
+    r"|dostaw|doprav|доставк|送料|运费|運費|kargo|배송|uvp|statt|rrp|msrp|was\b|save|spar|instead|ancien|antes|prima"
+    r"|tax|mwst)",
+    re.IGNORECASE,
+)
 _REVIEWS = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:[.,\u00a0\u202f ]\d{3})+|\d+)\s*(?:(?:customer|global|verified|user|product|Kunden"
     r"|Produkt|vélemény|klant)[-\s]?)?(?:reviews?|ratings?|(?:sterne)?bewertung(?:en)?|rezension(?:en)?|avis"
@@ -59,7 +67,7 @@ def guess_price(elements: PageElements) -> Found:
                 return [amount], describe(selector, node)
     if elements.sells:
         for text in elements.texts_after_heading(60):
-            amounts = find_money(text) if len(text) <= 80 else []
+            amounts = find_money(text) if len(text) <= 80 and not _OTHER_AMOUNT.match(text) else []
             if amounts:
                 return amounts[:1], "text"
     return NOTHING
@@ -99,12 +107,16 @@ def guess_rating(elements: PageElements) -> Found:
             attributes.get("data-rating"),
             elements.page.text_of(node),
         ):
-            match = (_RATING_LAST.search(text) or _RATING.search(text)) if text and len(text) <= 120 else None
+            match = _search_rating(text) if text and len(text) <= 120 else None
             if match is not None:
-                return [match[1]], "text"
+                return [match[match.lastindex or 1]], "text"
         if attributes.get("data-rating") and re.fullmatch(r"\d(?:[.,]\d+)?", attributes["data-rating"] or ""):
             return [attributes["data-rating"] or ""], "data-rating"
     return NOTHING
+
+
+def _search_rating(text: str) -> re.Match[str] | None:
+    return _RATING_LAST.search(text) or _RATING.search(text) or _RATING_STARS.search(text)
 
 
 def guess_review_count(elements: PageElements) -> Found:
@@ -113,7 +125,8 @@ def guess_review_count(elements: PageElements) -> Found:
         " a[href*='bewert'], [class*='avis'], [class*='star']"
     )[:200]:
         text = elements.page.text_of(node) or ""
-        match = _REVIEWS.search(text) if len(text) <= 160 else None
+        # Without the rating itself: `4.2 of 5 128 reviews` has 128 of them.
+        match = _REVIEWS.search(_RATING.sub(" ", text)) if len(text) <= 160 else None
         if match is not None and not is_beside(node):
             return [match[1]], "text"
     for text in elements.texts_after_heading(60):

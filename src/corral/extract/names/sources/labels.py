@@ -16,6 +16,9 @@ _MAX_ENTRIES = 200
 _MAX_LABEL_CHARS = 60
 _MAX_VALUE_CHARS = 400
 _LABELLED = re.compile(r"^\s*([^:：\d\n][^:：\n]{0,40}?)\s*[:：]\s*(\S.*)?$", re.DOTALL)
+# Parts `SKU: A | Brand: B` and `Tel: 1, Fax: 2`, not a value with a comma in it.
+_PIECES = re.compile(r"\s+[|·•]\s+|[,;]\s+(?=[^\W\d_][^:：,;|\d]{1,25}[:：]\s)")
+_AMOUNT = re.compile(r"\s+(?:für|for|pour|per|para|voor|till?|na|на|к)\s.*$|\s*\(.*$", re.IGNORECASE)
 _LABEL_CLASS = re.compile(
     r"(?:^|[\s_-])(?:label|key|term|caption|attr(?:ibute)?(?:-?name)?|dt|th|heading|head|title|name|fieldname"
     r"|prop(?:erty)?)(?:$|[\s_-])|label$",
@@ -138,7 +141,16 @@ class Labels:
             text = node.text_content or ""
             if not text.strip() or len(text) > _MAX_VALUE_CHARS:
                 continue
-            yield from self._read_text(node, parent, normalize_space(text) or "")
+            pieces = _PIECES.split(normalize_space(text) or "")
+            for piece in pieces[:-1]:
+                yield from self._read_piece(parent, piece)
+            yield from self._read_text(node, parent, pieces[-1])
+
+    def _read_piece(self, parent: LexborNode, text: str) -> Iterator[LabelRow]:
+        """One of several labels with values in a line."""
+        match = _LABELLED.match(text)
+        if match is not None and match[2] and len(match[1].split()) <= 6:
+            yield from self._row("label", match[1], parent, [match[2]])
 
     def _read_text(self, node: LexborNode, parent: LexborNode, text: str) -> Iterator[LabelRow]:
         match = _LABELLED.match(text)
@@ -213,7 +225,7 @@ class Labels:
 
     def _headings(self) -> Iterator[LabelRow]:
         for heading in self._page.tree.css(_HEADINGS)[:1_000]:
-            text = (self._page.text_of(heading) or "").rstrip(":：")
+            text = _AMOUNT.sub("", (self._page.text_of(heading) or "")).rstrip(":： ")
             if len(text) > 40 or not _BELOW_HEADINGS.intersection(names_of_label(text)):
                 continue
             values, node = self._below(heading)

@@ -40,7 +40,7 @@ def read_microdata(page: Page) -> list[Entity]:
     if b"itemscope" not in page.source and b"itemprop" not in page.source:
         return []
     scopes: dict[int, Entity] = {}
-    nodes = page.tree.css("[itemscope], [itemprop]")[:_MAX_NODES]
+    nodes = find_once(page, "[itemscope], [itemprop]")[:_MAX_NODES]
     for node in nodes:
         if "itemscope" in node.attributes and len(scopes) < MAX_ENTITIES:
             attributes = node.attributes
@@ -59,6 +59,11 @@ def read_microdata(page: Page) -> list[Entity]:
                 _add(page, owner, local_name(name), node, scopes)
     entities = list(scopes.values())
     return [*entities, loose] if loose.properties else entities
+
+
+def find_once(page: Page, selector: str) -> list[LexborNode]:
+    """Each element once, also where several parts of the selector match it."""
+    return list({node.mem_id: node for node in page.tree.css(selector)}.values())
 
 
 def _add(page: Page, owner: Entity, name: str, node: LexborNode, scopes: dict[int, Entity]) -> None:

@@ -3,7 +3,7 @@
 from selectolax.lexbor import LexborNode
 
 from corral.extract.names.sources.entity import MAX_ENTITIES, Entity
-from corral.extract.names.sources.microdata import value_of
+from corral.extract.names.sources.microdata import find_once, value_of
 from corral.extract.page import Page
 
 SOURCE = "microformats"
@@ -46,7 +46,7 @@ _TERMS = {
 def read_microformats(page: Page) -> list[Entity]:
     if not any(word in page.source for word in (b"h-entry", b"h-product", b"h-card", b"h-event", b"h-recipe")):
         return []
-    nodes = page.tree.css('[class*="h-"], [class*="p-"], [class*="u-"], [class*="dt-"], [class*="e-"]')[:_MAX_NODES]
+    nodes = find_once(page, '[class*="h-"], [class*="p-"], [class*="u-"], [class*="dt-"], [class*="e-"]')[:_MAX_NODES]
     scopes: dict[int, Entity] = {}
     for node in nodes:
         types = [_TYPES[name] for name in _classes(node) if name in _TYPES]

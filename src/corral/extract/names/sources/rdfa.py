@@ -3,7 +3,7 @@
 from selectolax.lexbor import LexborNode
 
 from corral.extract.names.sources.entity import MAX_ENTITIES, Entity
-from corral.extract.names.sources.microdata import value_of
+from corral.extract.names.sources.microdata import find_once, value_of
 from corral.extract.names.words.text import local_name
 from corral.extract.page import Page
 
@@ -76,7 +76,7 @@ _LINKING = frozenset(("link", "a", "area", "img", "video", "audio", "source"))
 def read_rdfa(page: Page) -> list[Entity]:
     if b"typeof" not in page.source and b"property=" not in page.source:
         return []
-    nodes = [node for node in page.tree.css("[typeof], [property], [rel][resource]")[:_MAX_NODES] if _is_rdfa(node)]
+    nodes = [node for node in find_once(page, "[typeof], [property], [rel][resource]")[:_MAX_NODES] if _is_rdfa(node)]
     scopes: dict[int, Entity] = {}
     for node in nodes:
         if node.attributes.get("typeof") and len(scopes) < MAX_ENTITIES:

@@ -82,7 +82,9 @@ def longest_segment(title: str) -> str:
     if not cuts:
         return title
     head, tail = title[: cuts[-1].start()].strip(), title[cuts[-1].end() :].strip()
-    if head and tail and len(tail.split()) <= 4 and len(fold(head)) >= len(fold(tail)):
+    # Before `|` and its like stands the title; a hyphen may part a name from a title as well.
+    is_clear = "-" not in cuts[-1][0] or len(fold(head)) >= len(fold(tail))
+    if head and tail and len(tail.split()) <= 4 and is_clear:
         return longest_segment(head) if len(cuts) > 1 and len(head.split()) > 6 else head
     return title
 
