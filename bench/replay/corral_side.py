@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from bench.drafts import Drafted, finished
 from bench.model import Place, Result
 from corral.demo.content import PRODUCT_COUNT, products
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId, RunId
-from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.record import RecordFilter

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from corral.domain.jobs.field_types import number_of
+from corral.extract.types.convert import convert
+from corral.extract.types.model import TypeContext
 from tests.engine.crawl.site import Page, served
 from tests.stack import Stack
 
@@ -70,7 +71,7 @@ def test_values_have_the_type_that_was_asked_for(stack: Stack) -> None:
     ],
 )
 def test_numbers_as_people_write_them(text: str, number: float | None) -> None:
-    assert number_of(text) == number
+    assert convert(text, "number", TypeContext()).value == number
 
 
 def _shop() -> dict[str, Page]:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.extract import page
-from corral.extract.fields import extract_from
+from corral.extract.fields.extract import extract_from
 from corral.extract.page import Page, is_too_deep
 from corral.extract.selectors.spec import compile_check
 from corral.extract.value_limit import capture_limit

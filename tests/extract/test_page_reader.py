@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.outcome import Failed
 from corral.extract.page_reader import TOO_DEEP, ReadRequest, is_text, nothing_found, read_page
 from tests.extract.pages.builders import READ_TIME

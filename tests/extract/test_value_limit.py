@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.retry import VALUE_CUT
 from corral.extract.page_reader import ReadRequest, read_page
 from tests.extract.pages.builders import READ_TIME

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.extract.page_reader import ReadRequest
 from corral.fetch.parsing.messages import ReaderLimits
 from corral.fetch.parsing.pool import ParsePool

@@ -1,6 +1,6 @@
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
 from corral.fetch.probe import probe

@@ -8,8 +8,9 @@ import pytest
 
 from corral.demo import running_site
 from corral.demo.content import products
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key

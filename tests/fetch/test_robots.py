@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.outcome import Fetched

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from corral.domain.jobs.job import FieldSpec, Strategy
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction

@@ -48,7 +48,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (TooManyStreams, 503),
 )
 # Properties that accept an object or, in short form, a string.
-_OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector")
+_OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector", "ItemSelector")
 _MOST_EXAMINED = 200
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 

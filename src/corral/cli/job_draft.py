@@ -2,12 +2,16 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from corral.cli.options import FieldOptions
 from corral.cli.secret_input import text_or_file
 from corral.domain.errors import BadInput
+from corral.domain.fields.page_fields import RecipeFile, parse_recipe_file
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job, OnTrouble, Priority, Strategy
+from corral.domain.jobs.job import Job, OnTrouble, Priority, Strategy
 from corral.domain.jobs.schedule import check_frequency
 from corral.domain.json_path import parse_query
 from corral.domain.net.address import EgressPolicy, check_literal
@@ -29,14 +33,51 @@ _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 def parse_fields(options: FieldOptions) -> tuple[FieldSpec, ...]:
     """Return the requested fields, checked as the API checks them."""
 
+    recipe = load_recipe(options.recipe)
+    if recipe.pages:
+        hint = "move them to `fields`, or use the file with `corral crawl`"
+        raise BadInput("the recipe has fields for patterns of pages, and this is one page", field="recipe", hint=hint)
+    specs = (*recipe.fields, *_fields_of(options))
+    if not specs:
+        raise BadInput("no fields are requested", field="fields", hint="for example --fields title,price")
+    check_fields(specs)
+    return specs
+
+
+def crawl_fields(options: FieldOptions) -> dict[str, Any]:
+    """Return the fields of a crawl as a part of its plan."""
+    recipe = load_recipe(options.recipe)
+    plan: dict[str, Any] = {
+        "fields": [spec.document() for spec in (*recipe.fields, *_fields_of(options))],
+        "page_fields": [each.document() for each in recipe.pages],
+        "only_fields": recipe.only_fields,
+    }
+    return {name: value for name, value in plan.items() if value}
+
+
+def _fields_of(options: FieldOptions) -> tuple[FieldSpec, ...]:
     specs = [FieldSpec(name.strip()) for name in options.fields.split(",")] if options.fields else []
     specs += [_by_css(text) for text in options.css or ()]
     specs += [_by_xpath(text) for text in options.xpath or ()]
     specs += [_by_jsonpath(text) for text in options.jsonpath or ()]
-    if not specs:
-        raise BadInput("no fields are requested", field="fields", hint="for example --fields title,price")
-    check_fields(specs)
     return tuple(specs)
+
+
+def load_recipe(path: Path | None) -> RecipeFile:
+    """Read a recipe file; JSON is YAML, too."""
+    if path is None:
+        return RecipeFile()
+    import yaml  # noqa: PLC0415 - most commands need none
+
+    try:
+        text = path.read_text("utf-8")
+        document = yaml.safe_load(text)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}", field="recipe") from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        where = " ".join(str(error).split())[:300]
+        raise BadInput(f"{path} is no YAML: {where}", field="recipe") from None
+    return parse_recipe_file(document)
 
 
 def _by_css(text: str) -> FieldSpec:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -99,6 +100,9 @@ class FieldOptions:
     ] = None
     jsonpath: Annotated[
         list[str] | None, typer.Option("--jsonpath", metavar="NAME=PATH", help="A field by its path in a JSON answer.")
+    ] = None
+    recipe: Annotated[
+        Path | None, typer.Option("--recipe", metavar="FILE", help="Fields from a YAML or JSON file; see the how-to.")
     ] = None
 
 

@@ -18,9 +18,9 @@ import time
 import traceback
 from collections.abc import Iterator
 
+from corral.extract.fields import xml_source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.page_reader import ReadAnswer, read_page
-from corral.extract.xml import source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.fetch.parsing.messages import (
     BUG,
     ENDED,

@@ -97,7 +97,7 @@ def columns_of(run: Run) -> Columns:
     if run.kind != CRAWL:
         return Columns(run.payload.read(PagePayload).field_names)
     plan = plan_of(run.payload)
-    return Columns([str(each["name"]) for each in plan.fields], ("url",) if plan.only_fields else CRAWL_FIELDS)
+    return Columns(plan.field_names, ("url",) if plan.only_fields else CRAWL_FIELDS)
 
 
 def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:

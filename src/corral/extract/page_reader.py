@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import SelectolaxError
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.jobs.field_types import with_types
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.domain.runs.outcome import Failed
 from corral.domain.runs.status_classes import failure_of_status
@@ -22,14 +21,17 @@ from corral.extract.classify.page_classifier import ClassifierInput, failure_beh
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
 from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing
 from corral.extract.documents import NOTHING, document_of
-from corral.extract.fields import Extraction, Guard, MarkupSource, extract_from, is_of_links, no_guard, source_of
+from corral.extract.fields.extract import Extraction, Guard, extract_from, is_of_links, no_guard, source_of
+from corral.extract.fields.plain_sources import JsonSource, TextSource
+from corral.extract.fields.raw import page_facts
+from corral.extract.fields.source import Source
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.links import MAX_LINKS
 from corral.extract.page import Page, is_too_deep
-from corral.extract.plain_fields import from_json, from_text
 from corral.extract.read_time import ReadTime
 from corral.extract.sitemap import NotASitemap, read_sitemap
 from corral.extract.survey.survey import Subject, survey_page
+from corral.extract.types.model import TypeContext
 from corral.extract.value_limit import DEFAULT_CHARS, cut_record, limit_values
 from corral.extract.xml.prolog import encoding_of_xml, is_xml, prolog_of
 
@@ -81,6 +83,8 @@ class ReadAnswer:
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
     crawl_page: dict[str, Any] | None = None  # what a crawl asked for
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)  # by field, how its value came about
+    raw: dict[str, Any] = field(default_factory=dict)  # by field, its value before it was converted
     charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
 
     def notes(self) -> dict[str, Any]:
@@ -101,7 +105,7 @@ class _Refused(Exception):
 class _Read:
     """What a document is: of JSON and text neither is there; `page` only of HTML."""
 
-    source: MarkupSource | None = None
+    source: Source | None = None
     page: Page | None = None
     title: str | None = None
 
@@ -147,12 +151,10 @@ def _read_page(
     if request.survey is not None:
         subject = Subject(request.url, decoded.text, read.source, read.page)
         return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
-    if read.source is not None:
-        extraction = extract_from(read.source, request.fields, guard, skipped)
-    elif "json" in content_type:
-        extraction = from_json(decoded.text, request.fields, guard, skipped)
-    else:
-        extraction = from_text(decoded.text, request.fields, guard, skipped)
+    source = read.source or _plain_source(decoded.text, content_type)
+    facts = page_facts(request.url, request.asked_url, request.status, time.now)
+    context = TypeContext(language=source.language, base_url=request.url, now=time.now)
+    extraction = extract_from(source, request.fields, guard, skipped, facts, context)
     record, cut = cut_record(extraction.record)
     extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
     failure, verdict = _classify(request, content_type, decoded.text, extraction.missing, read)
@@ -167,11 +169,17 @@ def _read_page(
         failure,
         dropped=extraction.dropped,
         charset=decoded.notes(),
+        details=extraction.details,
+        raw=extraction.raw if request.crawl is None else {},
         crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory)
         if failure is None
         else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
+
+
+def _plain_source(text: str, content_type: str) -> Source:
+    return JsonSource.parse(text) if "json" in content_type else TextSource(text)
 
 
 def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
@@ -193,9 +201,8 @@ def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
         about = CrawledDocument(request.url, request.status, request.crawl, time, tags, request.max_links)
-        record, lost = with_types(extraction.record, request.fields)
-        told = extract_crawl_page(page or document or NOTHING, read.title, about, record, memory)
-        extraction = replace(extraction, missing=(*extraction.missing, *lost))
+        told = extract_crawl_page(page or document or NOTHING, read.title, about, extraction.record, memory)
+        told["details"] = extraction.details
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
     told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told, plan)}
@@ -258,8 +265,8 @@ def _xml(text: str, url: str) -> _Read | None:
         raise _Refused("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
     if prolog.root_at is None or prolog.root.lower() == "html":
         return None
+    from corral.extract.fields.xml_source import XmlSource  # noqa: PLC0415
     from corral.extract.xml.elements import TooMuch, xml_elements  # noqa: PLC0415 - most pages do without lxml
-    from corral.extract.xml.source import XmlSource  # noqa: PLC0415
 
     try:
         elements = xml_elements(text[prolog.root_at :])

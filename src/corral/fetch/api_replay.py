@@ -3,12 +3,13 @@
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec, unflatten
 from corral.domain.net.http_cache import combine_uses
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
@@ -17,6 +18,9 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.domain.sites.cookies import RunCookies
 from corral.domain.sites.recipe.recipe import Recipe, ReplayRequest, ShapeChange, recipe_of
+from corral.extract.fields.extract import fill_from_raw
+from corral.extract.fields.raw import page_facts
+from corral.extract.types.model import TypeContext
 from corral.extract.value_limit import cut_record, limit_values
 from corral.extract.values import storable
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
@@ -123,12 +127,19 @@ class ApiReplayExecutor:
         values = recipe.read(documents, target)
         if isinstance(values, ShapeChange):
             return _shape_fault(f"{values.field}: {values.what}", stats)
+        raw = unflatten(fields, values)
+        if raw is None:
+            return _shape_fault("the lists of a field's objects differ in length", stats)
+        now = datetime.now(UTC)
         with limit_values(self._egress.limits.max_value_chars):
-            found = {spec.name: storable(values.get(spec.name)) or ([] if spec.all else None) for spec in fields}
-            record, cut = cut_record(found)
-        if cut:
-            stats["problems"] = cut
-        return Fetched(stats, (record,), tuple(name for name, value in record.items() if not value))
+            status = stats["http_status"]
+            facts = page_facts(target.url, replay.page.url, status, now)
+            context = TypeContext(base_url=target.url, now=now)
+            found = fill_from_raw(fields, storable(raw), facts, context)
+            record, cut = cut_record(found.record)
+        if problems := {**found.problems, **cut}:
+            stats["problems"] = problems
+        return Fetched(stats, (record,), found.missing, details=(found.details,))
 
     async def _call(self, request: ReplayRequest, replay: _Replay) -> Response | Failed | Deferred:
         try:

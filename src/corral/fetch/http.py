@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import Visit
-from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
@@ -148,4 +148,4 @@ async def outcome_of(
     if read.charset is not None:
         stats["charset"] = read.charset
     stats |= read.notes()
-    return failure_read(read, stats) or Fetched(stats, (read.record,), read.missing)
+    return failure_read(read, stats) or Fetched(stats, (read.record,), read.missing, details=(read.details,))

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
-from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.probe import Probe

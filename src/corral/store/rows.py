@@ -5,8 +5,9 @@ from typing import Any
 
 import orjson
 
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, Priority, Strategy
+from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.runs.code_aliases import current_attempts, current_detail, current_meta, current_stats
 from corral.domain.runs.event import Event, EventKind
@@ -104,8 +105,8 @@ def event_of(row: Row) -> Event:
 
 
 def record_of(row: Row) -> Record:
-    id_, run_id, job_id, item_key, data, created_at = row
-    return Record(id_, run_id, job_id, item_key, from_json(data), at(created_at))
+    id_, run_id, job_id, item_key, data, created_at, details = row
+    return Record(id_, run_id, job_id, item_key, from_json(data), at(created_at), from_json(details) or {})
 
 
 def job_document(job: Job) -> dict[str, Any]:
@@ -134,7 +135,7 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
     return Job(
         id=JobId(id_),
         target_url=cell["target_url"],
-        fields=tuple(FieldSpec(**spec) for spec in cell["fields"]),
+        fields=tuple(FieldSpec.of(spec) for spec in cell["fields"]),
         created_at=at(created_at),
         requires_auth=cell["requires_auth"],
         frequency=frequency,

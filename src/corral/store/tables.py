@@ -79,6 +79,7 @@ records = sa.Table(
     sa.Column("item_key", sa.Text, nullable=False),
     sa.Column("data", Document, nullable=False),
     sa.Column("created_at", Millis, nullable=False),
+    sa.Column("details", Document),
 )
 
 idempotency = sa.Table(

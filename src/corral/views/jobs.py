@@ -3,13 +3,8 @@
 from typing import Any
 
 from corral.domain.crawl.job_pages import DEFAULT_ITEMS, DEFAULT_LIST_PAGES
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job
-
-
-def field_read(spec: FieldSpec) -> str | dict[str, Any]:
-    """A bare name as it was given; a recipe with what it says."""
-    said = {key: value for key, value in spec.document().items() if value and key != "name"}
-    return {"name": spec.name, **said} if said else spec.name
+from corral.domain.fields.spec import describe_field
+from corral.domain.jobs.job import CrawlMode, Job
 
 
 def list_config_read(job: Job) -> dict[str, Any] | None:
@@ -23,7 +18,7 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
     return {
         "id": job.id,
         "target_url": job.target_url,
-        "fields": [field_read(spec) for spec in job.fields],
+        "fields": [describe_field(spec) for spec in job.fields],
         "requires_auth": job.requires_auth,
         "frequency": job.frequency,
         "strategy": job.strategy.value,

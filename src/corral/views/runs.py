@@ -81,4 +81,10 @@ def event(value: Event) -> dict[str, Any]:
 
 
 def record(value: Record) -> dict[str, Any]:
-    return {"id": value.id, "run_id": value.run_id, "data": value.data, "created_at": value.created_at}
+    return {
+        "id": value.id,
+        "run_id": value.run_id,
+        "data": value.data,
+        "created_at": value.created_at,
+        "details": value.details,
+    }

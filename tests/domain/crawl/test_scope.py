@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.crawl.scope import Pattern, Refusal, Scope, ScopeMode, is_named_as_file
+from corral.domain.crawl.scope import Refusal, Scope, ScopeMode, is_named_as_file
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import parse_target
+from corral.domain.net.url_pattern import UrlPattern
 
 START = "https://www.example.com/docs/guide/index.html"
 
@@ -139,7 +140,7 @@ def test_a_pattern_matches_what_the_regular_expression_would(pieces: list[str], 
     text = "/" + "".join(pieces)
     expected = re.fullmatch(re.escape(text).replace(r"\*", ".*"), "/" + tail) is not None
 
-    assert Pattern(text).matches(f"https://example.com/{tail}", 19) == expected
+    assert UrlPattern(text).matches(f"https://example.com/{tail}", 19) == expected
 
 
 def test_a_pattern_cannot_stall_a_crawl() -> None:

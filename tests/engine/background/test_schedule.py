@@ -5,8 +5,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, Strategy
+from corral.domain.jobs.job import CrawlMode, Job, Strategy
 from corral.domain.net.address import AllowEntry
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import Run, RunState

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from corral.domain.errors import BadConfiguration
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job
+from corral.domain.jobs.job import Job
 from corral.engine.usecases.sessions import SessionDraft
 from corral.runtime.new_ids import new_id
 from corral.wiring.roles import open_client

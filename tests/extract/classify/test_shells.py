@@ -1,6 +1,6 @@
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more
 from corral.extract.page import Page
 

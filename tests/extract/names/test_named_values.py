@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
-from corral.extract.fields import extract_from
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.fields.extract import extract_from
 from corral.extract.names.named_values import NamedValues
 from corral.extract.page import Page
 

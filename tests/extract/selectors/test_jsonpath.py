@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.json_path import MAX_VISITED, TooWide, parse_query, select
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page

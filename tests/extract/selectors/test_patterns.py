@@ -5,7 +5,7 @@ import pytest
 
 from corral.domain.errors import BadInput
 from corral.domain.fields.patterns import check_pattern
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
 from corral.extract.selectors.patterns import search_text

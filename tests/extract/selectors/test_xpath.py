@@ -9,7 +9,7 @@ import pytest
 from lxml import etree
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
 from corral.extract.selectors.xpath_grammar import mistake_in

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from corral.domain.jobs.job import FieldSpec
-from corral.extract.fields import extract_from
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.fields.extract import extract_from
 from corral.extract.page import Page
 from corral.extract.selectors.generate import selector_for
 from corral.extract.selectors.spec import compile_check

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from tests.extract.pages.builders import READ_TIME

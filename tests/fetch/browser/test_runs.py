@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from corral.demo import RunningSite, running_site
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.fetch.browser.processes import BrowserProcess, descendants
 from corral.runtime.new_ids import new_id

@@ -2,7 +2,7 @@
 
 import pytest
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page

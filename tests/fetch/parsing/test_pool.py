@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 import uvloop
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ports.execution import Task
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.payload.stored import Payload

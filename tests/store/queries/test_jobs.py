@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 from corral.domain.errors import JobNotFound, WrongState
-from corral.domain.jobs.job import DueJob, FieldSpec, Priority, Strategy
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import DueJob, Priority, Strategy
 from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import HoldReason, RunAction, RunState
 from corral.runtime.new_ids import new_id

@@ -10,7 +10,8 @@ from starlette.responses import Response
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
-from corral.api.schemas.common import Deleted, JobChange, JobCreate, JobRead, field_specs
+from corral.api.schemas.common import Deleted, JobChange, JobCreate, JobRead
+from corral.api.schemas.fields import field_specs
 from corral.domain.errors import BadInput
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy

@@ -3,10 +3,11 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints, model_validator
+from pydantic import BaseModel, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
+from corral.api.schemas.fields import FieldName, FieldRecipe, Selector, Strict
 from corral.domain.crawl.job_pages import MAX_ITEMS, MAX_LIST_PAGES, link_spec
-from corral.domain.jobs.job import MAX_SELECTOR_CHARS, FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.schedule import ACCEPTED
 from corral.domain.net.url import MAX_URL_CHARS
 
@@ -14,12 +15,6 @@ PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]
 OnTroubleName = Literal["fail", "wait"]
 StrategyName = Literal["auto", "http", "browser", "api_replay"]
-# No control characters: a field name ends up in file headers, tables and logs.
-FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-
-
-# Its length is checked with the rest of it, where the error can say what kind of selector it is.
-Selector = Annotated[str, StringConstraints(min_length=1), Field(json_schema_extra={"maxLength": MAX_SELECTOR_CHARS})]
 # Not what a lenient reader could make of it: `true` is no number, "5" neither, and "yes" is not true.
 Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
@@ -37,47 +32,7 @@ _VALIDATE = "false accepts the job without requesting its target, which may then
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-FieldType = Literal["text", "string", "number", "integer", "boolean", "url", "list"]
-
-
-class FieldRecipe(_Strict):
-    name: FieldName
-    type: FieldType | None = Field(
-        None, description="what the value is made into; one that cannot be made into it counts as not found"
-    )
-    css: Selector | None = Field(None, description="CSS selector")
-    selector: Selector | None = Field(None, description="the same as `css`; give one of them")
-    xpath: Selector | None = Field(None, description="XPath 1.0 expression, instead of `css`")
-    jsonpath: Selector | None = Field(
-        None, description="path into a JSON answer, instead of `css`: `$.items[*].name`, `$..price`"
-    )
-    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = Field(
-        None, description="take this attribute of what `css` or `xpath` matches instead of its text"
-    )
-    all: StrictBool = Field(False, description="take every match, as a list")
-    regex: Selector | None = Field(
-        None,
-        description="search for this in what the selector finds, or in the text of the page; the first group is taken",
-    )
-
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> "FieldRecipe":
-        if None not in (self.css, self.selector) and self.css != self.selector:
-            raise ValueError("css and selector are the same thing and say different things; give one of them")
-        if self.attr is not None and not (self.css or self.selector or self.xpath or self.jsonpath):
-            raise ValueError("attr takes an attribute of what css or xpath matches; give one of them too")
-        return self
-
-    def spec(self) -> FieldSpec:
-        css, is_all = self.css or self.selector, self.all or self.type == "list"
-        return FieldSpec(self.name, css, self.attr, is_all, self.regex, self.xpath, self.jsonpath, self.type)
-
-
-class LinkSelector(_Strict):
+class LinkSelector(Strict):
     """`css` or `xpath`; without `attr` it is `href`. `all` is so by default for items, and not for the next page."""
 
     css: Selector | None = None
@@ -98,7 +53,7 @@ class LinkSelector(_Strict):
         return link_spec(self.document(), name, every=every)
 
 
-class ListConfig(_Strict):
+class ListConfig(Strict):
     """`item_links` and `pagination` as /jobs/list-wizard/validate takes them."""
 
     item_links: Selector | LinkSelector | None = Field(None, description="selects the links to the items")
@@ -138,7 +93,7 @@ class ListConfig(_Strict):
         return told
 
 
-class JobCreate(_Strict):
+class JobCreate(Strict):
     target_url: str = Field(max_length=MAX_URL_CHARS)
     fields: list[FieldName | FieldRecipe] = Field(max_length=200)
     requires_auth: StrictBool = False
@@ -157,7 +112,7 @@ class JobCreate(_Strict):
     checks_target: StrictBool = Field(True, alias="validate", description=_VALIDATE)
 
 
-class JobChange(_Strict):
+class JobChange(Strict):
     """Omitted fields keep their value."""
 
     target_url: str | None = Field(None, max_length=MAX_URL_CHARS)
@@ -178,7 +133,7 @@ class JobChange(_Strict):
     checks_target: StrictBool | None = Field(None, alias="validate", description=_VALIDATE)
 
 
-class RunOverrides(_Strict):
+class RunOverrides(Strict):
     priority: PriorityName | None = None
     strategy: StrategyName | None = None
     max_attempts: Attempts | None = None
@@ -257,6 +212,10 @@ class RecordRead(BaseModel):
     run_id: str
     data: dict[str, Any]
     created_at: datetime
+    details: dict[str, Any] = Field(
+        default_factory=dict,
+        description="by field: where its value was found, how sure it is, its raw value if converted, its problems",
+    )
 
 
 class RecordStats(BaseModel):
@@ -300,7 +259,3 @@ class Problem(BaseModel):
 class ProblemBody(BaseModel):
     error: Problem
     detail: str
-
-
-def field_specs(fields: list[str | FieldRecipe]) -> tuple[FieldSpec, ...]:
-    return tuple(field.spec() if isinstance(field, FieldRecipe) else FieldSpec(field) for field in fields)

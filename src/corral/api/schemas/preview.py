@@ -4,10 +4,12 @@ import json
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
+from pydantic import BaseModel, Field, StrictBool, model_validator
 
-from corral.api.schemas.common import FieldName, FieldRecipe, FieldType, LinkSelector, Selector, field_specs
-from corral.domain.jobs.job import FieldSpec
+from corral.api.schemas.common import LinkSelector
+from corral.api.schemas.fields import FieldName, FieldRecipe, FieldType, Selector, Strict, field_specs
+from corral.domain.fields.parse import parse_field
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import MAX_SAMPLES, MAX_SNIPPET_CHARS
 from corral.domain.net.url import MAX_URL_CHARS
 from corral.engine.usecases.preview import Looked
@@ -24,11 +26,7 @@ Url = Annotated[str, Field(max_length=MAX_URL_CHARS)]
 FetchedVia = Literal["http", "browser"]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class PreviewRequest(_Strict):
+class PreviewRequest(Strict):
     url: Url
     prefer_browser: StrictBool = Field(False, description=_BROWSER)
 
@@ -55,6 +53,10 @@ class PreviewRead(BaseModel):
 
 class SelectorRecipe(FieldRecipe):
     name: FieldName = ""
+
+    def spec(self, field: str = "selector_spec") -> FieldSpec:
+        named = {**self.document(), "name": self.name.strip() or "value"}
+        return replace(parse_field(named, field=field), name=self.name)
 
 
 class SelectorSpec(SelectorRecipe):
@@ -106,7 +108,7 @@ class ListCheckRead(BaseModel):
     warnings: list[str]
 
 
-class Mapping(_Strict):
+class Mapping(Strict):
     """A field map as older clients write it."""
 
     field_name: FieldName
@@ -128,7 +130,7 @@ Maps = Annotated[list[FieldName | FieldRecipe], Field(min_length=1, max_length=2
 Mappings = Annotated[list[Mapping], Field(min_length=1, max_length=200)]
 
 
-class FieldMapsBody(_Strict):
+class FieldMapsBody(Strict):
     field_maps: Maps | None = Field(None, description=_MAPS)
     mappings: Mappings | None = Field(None, description="the same, as older clients write it")
 
@@ -139,10 +141,10 @@ class FieldMapsBody(_Strict):
         return self
 
     def specs(self) -> tuple[FieldSpec, ...]:
-        return field_specs(self.field_maps or []) + tuple(each.spec() for each in self.mappings or ())
+        return field_specs(self.field_maps or [], "field_maps") + tuple(each.spec() for each in self.mappings or ())
 
 
-class FieldMapsCheck(_Strict):
+class FieldMapsCheck(Strict):
     field_maps: Maps | None = Field(None, description="left out: those that the job has")
     mappings: Mappings | None = Field(None, description="the same, as older clients write it")
     prefer_browser: StrictBool = Field(False, description=_BROWSER)
@@ -156,7 +158,7 @@ class FieldMapsCheck(_Strict):
     def specs(self) -> tuple[FieldSpec, ...] | None:
         if self.field_maps is None and self.mappings is None:
             return None
-        return field_specs(self.field_maps or []) + tuple(each.spec() for each in self.mappings or ())
+        return field_specs(self.field_maps or [], "field_maps") + tuple(each.spec() for each in self.mappings or ())
 
 
 class FieldMap(BaseModel):

@@ -6,10 +6,12 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 
 from corral.api.schemas.common import PROXY_TEXT, ProxyText
+from corral.api.schemas.fields import FieldName, FieldRecipe, Strict, field_specs
 from corral.domain.crawl.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl.option_values import MAX_WORKERS
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput, RunNotFound
+from corral.domain.fields.page_fields import MAX_PATTERNS
 from corral.domain.net.url import MAX_URL_CHARS
 from corral.domain.redaction import redact_result_url
 from corral.domain.runs.run import CRAWL, Run, RunState, spoken
@@ -34,6 +36,15 @@ _AS_THEY_ARE = (
     *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
     *("user_agent", "delay_s", "keep_params"),
 )
+
+
+class PageFieldsBody(Strict):
+    match: Pattern = Field(description="such as /product/*")
+    fields: list[FieldName | FieldRecipe] = Field(min_length=1, max_length=200)
+
+    def document(self, place: int) -> dict[str, Any]:
+        specs = field_specs(self.fields, f"page_fields.{place}.fields")
+        return {"match": self.match, "fields": [spec.document() for spec in specs]}
 
 
 class AsyncScrapeRequest(BaseModel):
@@ -95,6 +106,17 @@ class AsyncScrapeRequest(BaseModel):
     )
     save_files: StrictBool = Field(False, description="save non-HTML responses as files, each with a record")
     links: StrictBool = Field(False, description="add the links of a page to its record (`outlinks`)")
+    fields: list[FieldName | FieldRecipe] = Field(
+        default_factory=list, max_length=200, description="collected from every page, beside its text"
+    )
+    page_fields: list[PageFieldsBody] = Field(
+        default_factory=list,
+        max_length=MAX_PATTERNS,
+        description="fields of the pages whose address matches a pattern; the first pattern that matches counts",
+    )
+    only_fields: StrictBool = Field(
+        False, description="records have the fields and the address only; pages without any of the fields have none"
+    )
     workers: Workers | Literal["auto"] = Field(
         "auto", description="maximum number of worker processes, each with its own hosts"
     )
@@ -134,6 +156,9 @@ class AsyncScrapeRequest(BaseModel):
                 "retry_attempts": self.retry_attempts,
                 **{name: getattr(self, name) for name in _AS_THEY_ARE},
                 "keep_pages": self.keep_pages,
+                "fields": [spec.document() for spec in field_specs(self.fields)],
+                "page_fields": [each.document(place) for place, each in enumerate(self.page_fields)],
+                "only_fields": self.only_fields,
             }
         )
 

@@ -18,8 +18,9 @@ from corral.cli.serving.finish import finish_serving
 from corral.cli.serving.listener import Listener, announcement, listening
 from corral.demo import DEMO_JOBS, DemoJob, RunningSite, running_site
 from corral.domain.errors import BadConfiguration
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import FieldSpec, Job, Priority, StoredJob, Strategy
+from corral.domain.jobs.job import Job, Priority, StoredJob, Strategy
 from corral.domain.net.address import AllowEntry
 from corral.domain.net.url import parse_target
 from corral.domain.runs.run import TERMINAL, Run, RunState

@@ -10,7 +10,8 @@ from corral.domain.crawl import option_values
 from corral.domain.crawl.option_values import AUTO, BROWSER, Order
 from corral.domain.crawl.scope import MAX_DEPTH, Scope
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.page_fields import PageFields, choose_fields, parse_page_fields
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.run import RunState
@@ -167,6 +168,7 @@ class CrawlPlan:
     since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
     workers: int | str = AUTO  # that share it at most, each with hosts of its own
     fields: tuple[dict[str, Any], ...] = ()
+    page_fields: tuple[dict[str, Any], ...] = ()  # of pages whose address matches a pattern: see page_fields.PageFields
     only_fields: bool = False  # a record has these and its address; a page without any of them brings none
     listing: dict[str, Any] | None = (
         None  # it begins with a list, and its pages are the items: see domain.crawl.job_pages
@@ -178,7 +180,21 @@ class CrawlPlan:
 
     @cached_property
     def field_specs(self) -> tuple[FieldSpec, ...]:
-        return tuple(FieldSpec(**each) for each in self.fields)
+        return tuple(FieldSpec.of(each) for each in self.fields)
+
+    @cached_property
+    def _patterns(self) -> tuple[PageFields, ...]:
+        return tuple(PageFields.of(each) for each in self.page_fields)
+
+    def fields_for(self, url: str) -> tuple[FieldSpec, ...]:
+        """What is asked of the page at a canonical address."""
+        return choose_fields(url, self._patterns, self.field_specs) if self.page_fields else self.field_specs
+
+    @property
+    def field_names(self) -> list[str]:
+        """Of all pages, each once."""
+        patterns = (spec for each in self._patterns for spec in each.fields)
+        return list(dict.fromkeys(spec.name for spec in (*self.field_specs, *patterns)))
 
     @property
     def counting_params(self) -> frozenset[str]:
@@ -209,6 +225,9 @@ class CrawlPlan:
         told["keywords"] = list(self.keywords)
         told["keep_params"] = list(self.keep_params)
         told["fields"] = [dict(each) for each in self.fields]
+        told["page_fields"] = [dict(each) for each in self.page_fields]
+        if not self.page_fields:
+            del told["page_fields"]  # plans are compared with those of older versions
         told["scope"] = self.scope.document()
         told["max_depth"] = told["scope"].pop("max_depth")
         return told
@@ -239,6 +258,7 @@ class CrawlPlan:
             user_agent=option_values.parse_user_agent(document.get("user_agent")),
             workers=option_values.parse_workers(document.get("workers", AUTO)),
             fields=option_values.parse_fields(document.get("fields", ())),
+            page_fields=parse_page_fields(document.get("page_fields")),
             listing=option_values.parse_listing(document.get("listing")),
         )
 

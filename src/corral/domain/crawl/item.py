@@ -138,6 +138,7 @@ class ItemResult(NamedTuple):
     message: str | None = None
     due_in_s: float = 0.0
     record: dict[str, Any] | str | None = None  # packed as JSON, or still to be
+    details: dict[str, Any] | None = None  # by field: see Fetched.details
     found: tuple[DiscoveredLink, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes that arrived

@@ -10,7 +10,8 @@ from typing import Any
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, Strategy
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import CrawlMode, Job, Strategy
 
 DEFAULT_LIST_PAGES = 10
 DEFAULT_ITEMS = 500

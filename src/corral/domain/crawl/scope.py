@@ -5,15 +5,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
 from typing import Any
-from urllib.parse import quote
 
 from corral.domain.errors import BadInput
-from corral.domain.net.canonical import canonical_url, normalize_escapes
+from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, parse_target
+from corral.domain.net.url_pattern import UrlPattern, parse_pattern
 
 MAX_PATTERNS = 100
-MAX_PATTERN_CHARS = 500
-MAX_STARS = 20
 MAX_DOMAINS = 1_000
 MAX_DEPTH = 100
 
@@ -24,7 +22,6 @@ _MEDIA = "mp3 m4a ogg oga opus wav flac aac mp4 m4v mov avi mkv webm mpg mpeg wm
 _PARTS = "woff woff2 ttf otf eot css js mjs map wasm swf"
 _PAPERS = "pdf doc docx xls xlsx ppt pptx odt ods odp rtf epub mobi csv parquet sqlite"
 _NOT_PAGES = frozenset(" ".join((_IMAGES, _ARCHIVES, _MEDIA, _PARTS, _PAPERS)).split())
-_PATTERN_SAFE = "/%:@!$&'()*+,;=~-._?[]"
 _FIELDS = frozenset({"mode", "include", "exclude", "allowed_domains", "max_depth"})
 
 
@@ -45,42 +42,6 @@ class Refusal(StrEnum):
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
     NOFOLLOW = "nofollow"  # the page asks for it: the only one that does not depend on the address alone
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """`*` stands for any characters, `/` too; everything else for itself. One that begins with `/` is compared with
-    the path (with the query where the pattern has a `?`), any other with the whole address.
-
-    There are no regular expressions: a pattern of the user's must not be able to stall a crawl.
-    """
-
-    text: str
-
-    @cached_property
-    def _pieces(self) -> tuple[str, ...]:
-        return tuple(_normalize_pattern(self.text).split("*"))
-
-    def matches(self, url: str, path_at: int) -> bool:
-        """`url` is canonical, and its path begins at `path_at`."""
-        if self.text[0] == "/":
-            url = url[path_at:]
-            if "?" not in self.text:
-                url = url.partition("?")[0]
-        first, *others = self._pieces
-        if not others:
-            return url == first
-        last = others.pop()
-        if len(url) < len(first) + len(last) or not (url.startswith(first) and url.endswith(last)):
-            return False
-        # The leftmost place of each piece leaves the most room for the next, so nothing is tried twice.
-        at, end = len(first), len(url) - len(last)
-        for piece in others:
-            found = url.find(piece, at, end)
-            if found < 0:
-                return False
-            at = found + len(piece)
-        return True
 
 
 @dataclass(frozen=True)
@@ -149,12 +110,12 @@ class Scope:
         return () if unlimited else tuple(dict.fromkeys(_home(each, self.mode) for each in self._targets))
 
     @cached_property
-    def _included(self) -> tuple[Pattern, ...]:
-        return tuple(Pattern(text) for text in self.include)
+    def _included(self) -> tuple[UrlPattern, ...]:
+        return tuple(UrlPattern(text) for text in self.include)
 
     @cached_property
-    def _excluded(self) -> tuple[Pattern, ...]:
-        return tuple(Pattern(text) for text in self.exclude)
+    def _excluded(self) -> tuple[UrlPattern, ...]:
+        return tuple(UrlPattern(text) for text in self.exclude)
 
     def refuses(self, url: str, depth: int) -> Refusal | None:
         """The rule that keeps this canonical address out of the crawl, None where none does."""
@@ -240,16 +201,6 @@ def is_named_as_file(url: str) -> bool:
     return url[dot + 1 : end].lower() in _NOT_PAGES
 
 
-def _normalize_pattern(text: str) -> str:
-    """A pattern as canonical addresses are spelled."""
-    text = normalize_escapes(quote(text, safe=_PATTERN_SAFE))
-    if text[0] == "/":
-        return text
-    scheme, mark, rest = text.partition("://")
-    host, slash, tail = rest.partition("/")
-    return f"{scheme.lower()}{mark}{host.lower()}{slash}{tail}"
-
-
 def _mode(value: object, field: str) -> ScopeMode:
     try:
         return ScopeMode(str(value))
@@ -277,29 +228,8 @@ def _texts(value: object, field: str, most: int) -> tuple[str, ...]:
 def _patterns(value: object, field: str) -> tuple[str, ...]:
     texts = _texts(value, field, MAX_PATTERNS)
     for place, text in enumerate(texts):
-        problem = _problem(text)
-        if problem is not None:
-            raise BadInput(
-                f"the pattern {text[:80]!r} {problem}",
-                field=f"{field}[{place}]",
-                hint="write a path such as /articles/* or an address such as https://example.com/a/*; * is any text",
-                code="bad_pattern",
-            )
+        parse_pattern(text, f"{field}[{place}]")
     return tuple(dict.fromkeys(texts))
-
-
-def _problem(text: str) -> str | None:
-    if not text.strip():
-        return "is empty"
-    if len(text) > MAX_PATTERN_CHARS:
-        return f"has {len(text)} characters, more than {MAX_PATTERN_CHARS}"
-    if text.count("*") > MAX_STARS:
-        return f"has more than {MAX_STARS} stars"
-    if not text.isprintable() or any(char in text for char in " \\#"):
-        return "has a space, a backslash, a # or an unprintable character"
-    if not text.lower().startswith(("/", "*", "http://", "https://")):
-        return "begins with none of / * http:// https://"
-    return None
 
 
 def _domain(text: str, field: str) -> str:

@@ -5,10 +5,9 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.net.proxy import ProxyPolicy
-
-MAX_SELECTOR_CHARS = 1_000
 
 
 class Strategy(StrEnum):
@@ -44,42 +43,6 @@ class Priority(IntEnum):
     @property
     def label(self) -> str:
         return self.name.lower()
-
-
-@dataclass(frozen=True, slots=True)
-class FieldSpec:
-    """A field to fill: a bare name, or a name with a recipe.
-
-    One of `css`, `xpath` and `jsonpath` says where to look, `attr` at which attribute; `regex` is searched for in what
-    was found there, or in the text of the page.
-    """
-
-    name: str
-    css: str | None = None
-    attr: str | None = None
-    all: bool = False
-    regex: str | None = None
-    xpath: str | None = None
-    jsonpath: str | None = None
-    type: str | None = None  # what the value is made into: see domain.jobs.field_types
-
-    @property
-    def selector(self) -> str | None:
-        """Where to look, in whichever language."""
-        return self.css or self.xpath or self.jsonpath
-
-    def document(self) -> dict[str, Any]:
-        """As it is stored, and sent to workers."""
-        return {
-            "name": self.name,
-            "css": self.css,
-            "xpath": self.xpath,
-            "jsonpath": self.jsonpath,
-            "attr": self.attr,
-            "all": self.all,
-            "regex": self.regex,
-            "type": self.type,
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from corral.domain.crawl.item import Batch, BatchReport
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import Visit
 from corral.domain.hosts.order import HostOrder
-from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.proxy import OpenProxy
 from corral.domain.runs.outcome import Outcome
 from corral.domain.runs.payload.stored import Payload

@@ -34,6 +34,10 @@ class Fetched:
     artifacts: tuple[Artifact, ...] = ()
     # What did not go well of a run with items, where the rest is a result all the same.
     problems: dict[str, Any] | None = None
+    # Of each record by field: where its value was found, how sure it is, its raw value, its problems.
+    details: tuple[dict[str, Any], ...] = ()
+    # The values of the first record before they were converted, to look for them in the calls of a page.
+    raw: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

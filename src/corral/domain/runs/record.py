@@ -1,6 +1,6 @@
 """One extracted result, unique by run and item key."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -19,6 +19,7 @@ class Record:
     item_key: str
     data: dict[str, Any]
     created_at: datetime
+    details: dict[str, Any] = field(default_factory=dict)  # by field: source, confidence, raw value, problems
 
 
 @dataclass(frozen=True, slots=True)

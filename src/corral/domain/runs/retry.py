@@ -20,6 +20,7 @@ from corral.domain.runs.run import Run, RunAction, RunState, target
 TOO_SLOW = "limit:selector"
 # And of a field whose value was longer than a value may be.
 VALUE_CUT = "limit:value_chars"
+RULE = "rule:"  # before what a value breaks of the rules of its field
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
 # Codes after which the same request may well succeed.
@@ -77,6 +78,7 @@ class Transition:
     failure: Failed | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     records: tuple[dict[str, Any], ...] = ()
+    details: tuple[dict[str, Any], ...] = ()  # of the records, in their order
     intervention: InterventionDraft | None = None  # what a person has to do before it goes on
 
     @property
@@ -147,13 +149,14 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
             stats={**outcome.stats, "problems": outcome.problems},
         )
     if not outcome.missing:
-        if cut := _cut_fields(outcome):
-            return _complete_partly(outcome, _of_cut(outcome, cut), outcome.stats["problems"])
+        if (flaw := _flaw_of(outcome)) is not None:
+            return _complete_partly(outcome, flaw, outcome.stats["problems"])
         return Transition(
             action=RunAction.COMPLETE,
             events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
             stats=outcome.stats,
             records=outcome.records,
+            details=outcome.details,
         )
     failure = _of_missing(outcome)
     is_page = not outcome.stats.get("is_binary")
@@ -179,7 +182,16 @@ def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]
         failure=failure,
         stats={**outcome.stats, "problems": problems},
         records=outcome.records,
+        details=outcome.details,
     )
+
+
+def _flaw_of(outcome: Fetched) -> Failed | None:
+    """What is wrong with a record that has all its fields."""
+    if cut := _cut_fields(outcome):
+        return _of_cut(outcome, cut)
+    broken = _fields_against_rules(outcome)
+    return _of_rules(outcome, broken) if broken else None
 
 
 def _cut_fields(outcome: Fetched) -> list[str]:
@@ -190,6 +202,16 @@ def _cut_fields(outcome: Fetched) -> list[str]:
 def _of_cut(outcome: Fetched, cut: list[str]) -> Failed:
     message = f"cut, because a value may not be longer: {', '.join(cut)}"
     return Failed(FailureCode.LIMIT, message, VALUE_CUT.partition(":")[2], stats=outcome.stats)
+
+
+def _fields_against_rules(outcome: Fetched) -> dict[str, str]:
+    problems = outcome.stats.get("problems", {})
+    return {name: text.removeprefix(RULE) for name, text in problems.items() if str(text).startswith(RULE)}
+
+
+def _of_rules(outcome: Fetched, broken: dict[str, str]) -> Failed:
+    told = ", ".join(f"{name} ({text})" for name, text in broken.items())
+    return Failed(FailureCode.EXTRACTION, f"against the rules of the job: {told[:500]}", "rules", stats=outcome.stats)
 
 
 def _of_missing(outcome: Fetched) -> Failed:

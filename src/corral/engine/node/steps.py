@@ -76,9 +76,9 @@ class Steps:
 
     async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
         """Count from the stored rows: the counts of a worker are lost with it."""
-        if not plan.fields:
+        if not plan.fields and not plan.page_fields:
             return {}
-        count, after = FieldCount([str(each["name"]) for each in plan.fields]), ""
+        count, after = FieldCount(plan.fields_for), ""
         while batch := await self._store.records.next_batch(run_id, after):
             after = batch[-1].id
             count.add(record.data for record in batch)

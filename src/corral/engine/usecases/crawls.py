@@ -22,6 +22,7 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
 from corral.domain.sites.session import SealedSession
+from corral.engine.usecases.jobs import check_plan_fields
 from corral.runtime.new_ids import new_id
 
 # How long after the crawl's own time limit the node intervenes.
@@ -67,6 +68,7 @@ class Crawls:
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
         plan = await self._find_comparison(plan)
+        check_plan_fields(plan)
         for url in plan.start_urls:
             target = parse_target(url, field="url")
             check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
@@ -98,7 +100,8 @@ class Crawls:
         if earlier.kind != CRAWL or not earlier.state.is_terminal:
             what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
             raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
-        if plan_of(earlier.payload).fields != plan.fields:
+        before = plan_of(earlier.payload)
+        if (before.fields, before.page_fields) != (plan.fields, plan.page_fields):
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
 

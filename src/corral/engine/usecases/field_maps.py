@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from corral.domain.errors import BadInput, FieldNotFound
-from corral.domain.jobs.job import FieldSpec, Job
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import Job
 from corral.domain.ports.stores import JobStore
 from corral.engine.usecases.jobs import Jobs, check_fields
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
 from corral.domain.errors import BadInput, StorageUnavailable
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, OnTrouble, StoredJob
+from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, StoredJob
 from corral.domain.jobs.schedule import check_frequency, next_slot
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.proxy import DIRECT, ProxyPolicy, credentials_text, parse_proxy
@@ -147,6 +149,18 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
             )
         seen.add(name)
         check_selectors(spec, field=f"fields.{number}")
+
+
+def check_plan_fields(plan: CrawlPlan) -> None:
+    """BadInput where the fields of a crawl cannot be looked for."""
+    if plan.fields:
+        check_fields(plan.field_specs)
+    for place, each in enumerate(plan.page_fields):
+        try:
+            check_fields(tuple(FieldSpec.of(spec) for spec in each["fields"]))
+        except BadInput as problem:
+            problem.field = f"page_fields.{place}.{problem.field}"
+            raise
 
 
 def check_selectors(spec: FieldSpec, *, field: str) -> None:

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
-from corral.domain.jobs.job import FieldSpec, Job, Strategy
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import Job, Strategy
 from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target

@@ -11,8 +11,9 @@ from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.payload import plan_of
 from corral.domain.errors import BadInput, JobNotFound, WrongState
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import RunId
-from corral.domain.jobs.job import CrawlMode, FieldSpec, Job, Priority, Strategy
+from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
 from corral.domain.ports.stores import EngineStore, RecipeStore

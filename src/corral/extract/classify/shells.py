@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
-from corral.domain.jobs.job import FieldSpec
-from corral.extract.fields import extract_from
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.fields.extract import extract_from
 from corral.extract.page import MORE_WORDS, Page
 
 # Less visible text than this is a loading message, not content.

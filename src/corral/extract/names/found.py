@@ -1,13 +1,14 @@
 """A value that a page gives for a name."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class FoundValue:
     """`source` says where it came from (`json-ld:Product.offers.price`), `confidence` how sure it is (0 to 1)."""
 
-    value: str
+    value: Any  # text; of a JSON document any value
     source: str
     confidence: float
 

@@ -4,7 +4,7 @@ from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from corral.domain.errors import BadInput
 from corral.domain.fields.patterns import check_pattern
-from corral.domain.jobs.job import MAX_SELECTOR_CHARS, FieldSpec
+from corral.domain.fields.spec import MAX_SELECTOR_CHARS, FieldSpec
 from corral.domain.json_path import parse_query
 from corral.extract.selectors.xpath_grammar import mistake_in
 
@@ -27,6 +27,11 @@ def check_spec(spec: FieldSpec, *, field: str) -> None:
         parse_query(spec.jsonpath, field=field)
     if spec.regex is not None:
         check_pattern(spec.regex, field=f"{field}.regex")
+    if spec.rules is not None and spec.rules.pattern is not None:
+        check_pattern(spec.rules.pattern, field=f"{field}.rules.pattern")
+    for name, others in (("fields", spec.fields), ("fallbacks", spec.fallbacks)):
+        for place, other in enumerate(others):
+            check_spec(other, field=f"{field}.{name}.{place}")
 
 
 def compile_check(css: str, *, field: str = "fields") -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
-from corral.domain.jobs.job import FieldSpec
-from corral.extract.fields import extract_from
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.fields.extract import extract_from
 from corral.extract.names.sources.entity_text import texts_of
 from corral.extract.names.sources.json_ld import read_json_ld
 from corral.extract.names.words.text import plain

@@ -4,10 +4,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import MAX_SNIPPET_CHARS, Survey
 from corral.extract.classify.shells import is_application_shell
-from corral.extract.fields import Guard, MarkupSource, extract_from
+from corral.extract.fields.extract import Guard, extract_from
+from corral.extract.fields.source import Source
 from corral.extract.list_page import ListFound, listing_of
 from corral.extract.page import Page
 from corral.extract.survey.suggest import suggestions
@@ -19,7 +20,7 @@ class Subject:
 
     url: str
     text: str
-    source: MarkupSource | None
+    source: Source | None
     page: Page | None
 
 
@@ -40,9 +41,7 @@ def survey_page(
     return told
 
 
-def _count(
-    source: MarkupSource | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]
-) -> int | None:
+def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
     """Elements where a selector says which; else values. None where it cannot be told."""
     if source is None or place in skipped:
         return None
@@ -53,7 +52,7 @@ def _count(
     return len(extraction.record[spec.name]) + extraction.dropped.get(spec.name, 0)
 
 
-def _elements(source: MarkupSource, spec: FieldSpec, place: int, guard: Guard) -> int:
+def _elements(source: Source, spec: FieldSpec, place: int, guard: Guard) -> int:
     if spec.xpath and not source.can_be_searched():
         return 0
     with guard(place):

@@ -49,6 +49,20 @@ class Elements:
             return []
         return found if isinstance(found, list) else [found]
 
+    def below(self, tag: str) -> "Elements":
+        """With the first element of this name as the root, where there is one."""
+        found = next(self.root.iter(tag), None) if tag else None
+        return self if found is None else self.at(found)
+
+    def at(self, element: Any) -> "Elements":
+        """With another element of the tree as the root of relative expressions."""
+        return Elements(element, dict(self._prefixes))
+
+    def markup(self) -> str:
+        """The root as HTML."""
+        text: str = etree.tostring(self.root, encoding="unicode", method="html", with_tail=False)
+        return text
+
     def by_css(self, selector: str) -> list[Any]:
         try:
             return self.by_xpath(_css_to_xpath(selector))

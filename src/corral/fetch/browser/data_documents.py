@@ -3,7 +3,7 @@
 import time
 from dataclasses import dataclass
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.outcome import Failed
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest

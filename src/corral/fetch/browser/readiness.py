@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched
 from corral.domain.runs.retry import CAPTCHA
@@ -167,7 +167,8 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
         return fault("policy:scheme", "the page navigated away from http and https", **stats)
     stats |= reading.answer.notes()
     failure = _failure_behind(arrival, reading, requested_url, stats)
-    return failure or Fetched(stats, (reading.answer.record,), reading.answer.missing)
+    answer = reading.answer
+    return failure or Fetched(stats, (answer.record,), answer.missing, details=(answer.details,), raw=answer.raw)
 
 
 def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | None:

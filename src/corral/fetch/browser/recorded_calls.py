@@ -2,13 +2,13 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any
 
 import orjson
 from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Response
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import flatten
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
 from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched
@@ -76,16 +76,20 @@ async def add_recipe(
         return outcome
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
-            recipe = await _derive_recipe(log, outcome.records[0], task, robots, context)
+            recipe = await _derive_recipe(log, outcome, task, robots, context)
     except TimeoutError:
         return outcome  # the record matters more than a recipe
     return outcome if recipe is None else _with(outcome, recipe)
 
 
 async def _derive_recipe(
-    log: CallLog, record: dict[str, Any], task: Task, robots: Robots, context: FetchContext
+    log: CallLog, outcome: Fetched, task: Task, robots: Robots, context: FetchContext
 ) -> Recipe | None:
-    target = parse_target(task.payload.read(PagePayload).url)
+    payload = task.payload.read(PagePayload)
+    record = outcome.records[0] if outcome.raw is None else flatten(payload.fields, outcome.raw)
+    if record is None:
+        return None
+    target = parse_target(payload.url)
     calls = await log.read()
     for _ in range(_MAX_REFUSED if calls else 0):
         recipe = await asyncio.to_thread(derive, target.url, calls, record)

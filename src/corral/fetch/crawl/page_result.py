@@ -33,6 +33,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import VALUE_CUT as CUT_PROBLEM
 from corral.extract.crawl_page import CrawlReadOptions
+from corral.extract.fields.complete import is_nothing
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.crawl.conditional_requests import change_of, version_of
 from corral.fetch.response import Response
@@ -48,7 +49,8 @@ def result_of_page(
         return _result_of_listing(item, plan.listing or {}, answer, read, is_first=ask.listing[0] == 1)
     if (redirected := _result_of_refresh(item, answer, read)) is not None:
         return redirected
-    has_none = plan.only_fields and len(read.missing) == len(plan.fields)
+    wanted = [spec.name for spec in plan.fields_for(item.url) if spec.depends_on_page]
+    has_none = plan.only_fields and all(is_nothing(read.record.get(name)) for name in wanted)
     if has_none and plan.listing is not None:
         names = ", ".join(read.missing)
         stats = {"needs_scripts": needs_scripts(read)}
@@ -149,6 +151,7 @@ def _result_of_content(
         reason,
         message,
         record=_add_change(content.get("record"), change),
+        details=content.get("details") or None,
         found=found,
         http_status=answer.status,
         size=answer.raw_bytes,

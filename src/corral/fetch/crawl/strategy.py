@@ -13,9 +13,9 @@ from corral.domain.crawl.item import PAGE, Item, ItemResult, listing_place
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
-from corral.domain.jobs.field_types import with_types
-from corral.domain.jobs.job import FieldSpec, Strategy
+from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor, Task
 from corral.domain.redaction import redact_result_url
@@ -200,7 +200,7 @@ class RunVisitor:
             ask = http.ask(item, self.plan, self.task, began)
             scroll_s = _SCROLL_S if self.plan.max_scrolls else 0.0
             rendering = Rendering(item.url, ask, self.plan.max_scrolls, scroll_s)
-            payload = self._page_payload(item, fields_wanted(self.plan, ask))
+            payload = self._page_payload(item, fields_wanted(self.plan, ask, item.url))
             timeout_s = self.ways.browser_s + scroll_s
             outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
         if isinstance(outcome, Deferred):
@@ -234,16 +234,18 @@ class RunVisitor:
         recipe = next((each for each in self.recipes if matches(str(each.get("url_pattern")), target)), None)
         if recipe is None:
             return None
-        payload = self._page_payload(item, self.plan.field_specs, recipe)
+        payload = self._page_payload(item, self.plan.fields_for(item.url), recipe)
         outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
         if not isinstance(outcome, Fetched) or outcome.missing:
             if isinstance(outcome, Failed):
                 self.recipes.remove(recipe)
             return None
-        record, _ = with_types(outcome.records[0], self.plan.field_specs)
-        record = {"url": redact_result_url(item.url), **record}
+        record = {"url": redact_result_url(item.url), **outcome.records[0]}
         status, size = outcome.stats.get("http_status"), outcome.stats.get("bytes", 0)
-        return ItemResult(item.id, item.key, ItemState.DONE, record=record, http_status=status, size=size)
+        details = outcome.details[0] if outcome.details else None
+        return ItemResult(
+            item.id, item.key, ItemState.DONE, record=record, details=details, http_status=status, size=size
+        )
 
     async def _refusal(self, item: Item) -> Failed | Deferred | None:
         return await self.ways.http.refusal(item, self.plan, self.task, self.route)

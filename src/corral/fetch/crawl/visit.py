@@ -22,9 +22,9 @@ from corral.domain.crawl.job_pages import Listing
 from corral.domain.crawl.payload import CrawlHelperPayload, CrawlPayload
 from corral.domain.crawl.scope import Refusal
 from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.hosts.order import QueuedPage
-from corral.domain.jobs.job import FieldSpec
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
@@ -186,7 +186,7 @@ class HttpVisitor:
         self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlReadOptions, began: float
     ) -> ItemResult | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
-        fields = fields_wanted(plan, ask)
+        fields = fields_wanted(plan, ask, item.url)
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
@@ -214,8 +214,8 @@ def _crawl_id(task: Task) -> str:
     return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == CRAWL_HELPER else task.run_id
 
 
-def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions) -> tuple[FieldSpec, ...]:
+def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions, url: str) -> tuple[FieldSpec, ...]:
     """Of a list page its links, of any other what the plan asks for."""
     if ask.listing is not None and plan.listing is not None:
         return Listing.of(plan.listing).fields
-    return plan.field_specs
+    return plan.fields_for(url)

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import MAX_LINKS

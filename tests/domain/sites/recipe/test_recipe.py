@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from corral.demo.content import products
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.sites.recipe.recipe import Recipe, ShapeChange, matches, pattern_of, recipe_key, recipe_of
 from corral.domain.sites.recipe.search import Call, derive

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli.files import is_archive
-from corral.cli.options import Delay, KeepParams, NetworkOptions, NoRobots, ReportOptions, UserAgent
+from corral.cli.job_draft import crawl_fields
+from corral.cli.options import Delay, FieldOptions, KeepParams, NetworkOptions, NoRobots, ReportOptions, UserAgent
 from corral.cli.verbs.crawl.login import LoginOptions
 from corral.domain.crawl.option_values import AUTO
 
@@ -157,6 +158,7 @@ class CrawlOptions:
     url: Annotated[str, typer.Argument(metavar="URL", help="Where to begin.")]
     limits: LimitOptions
     urls: ScopeOptions
+    wanted: FieldOptions
     no_robots: NoRobots = False
     content: ContentOptions
     render: RenderOptions
@@ -203,6 +205,7 @@ class CrawlOptions:
         }
         for part in (self.limits, self.urls, self.content, self.render, self.discovery):
             plan |= part.to_plan()
+        plan |= crawl_fields(self.wanted)
         if is_archive(self.output):
             plan["keep_pages"] = True
         return plan

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
-from corral.domain.jobs.job import FieldSpec, Job, OnTrouble
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import Job, OnTrouble
 from corral.domain.runs.payload.common import CommonPayload, common_options
 from corral.domain.runs.payload.stored import Payload
 
@@ -68,7 +69,7 @@ def page_options(document: Mapping[str, Any]) -> dict[str, Any]:
     recipe = document.get("recipe")
     return {
         **common_options(document),
-        "fields": tuple(FieldSpec(**spec) for spec in document.get("fields") or ()),
+        "fields": tuple(FieldSpec.of(spec) for spec in document.get("fields") or ()),
         "respect_robots": bool(document.get("respect_robots", True)),
         "on_captcha": OnTrouble(document.get("on_captcha", OnTrouble.FAIL)),
         "on_missing": OnTrouble(document.get("on_missing", OnTrouble.FAIL)),

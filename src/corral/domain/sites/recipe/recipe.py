@@ -1,5 +1,6 @@
 """Recipes: the API calls that fill a page, and where each field is in their answers. Pure: nothing is fetched here."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from corral.domain.errors import BadInput
-from corral.domain.jobs.job import FieldSpec
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.json_path import ABSENT, Path, at, parse_path, path_text
 from corral.domain.net.url import Target, parse_target
 from corral.domain.sites.recipe.shape import shape_of
@@ -34,6 +35,8 @@ _MAX_DEPTH = 32
 # An allow list: headers that identify a visitor must never become part of a recipe.
 HEADERS = frozenset({"accept", "content-type", "x-requested-with"})
 METHODS = frozenset({"GET", "POST"})
+# Parts of a field that decide which raw value is taken; types and rules come after it.
+_NEWER_PARTS = frozenset({"fields", "fallbacks", "join", "nth", "bare"})
 # Tracking parameters, which do not change the page.
 _TRACKING = frozenset({"gclid", "fbclid", "msclkid", "ref"})
 
@@ -151,7 +154,7 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
     """Return the key of a set of fields: that of the site memory, with the selectors of the fields."""
     return fields_key(
         spec.name
-        if not (spec.selector or spec.attr or spec.all or spec.regex)
+        if spec.is_bare and not spec.all and not _NEWER_PARTS & spec.document().keys()
         else f"{spec.name}\x1e{spec.css}\x1e{spec.attr}\x1e{spec.all}" + _beyond_css(spec)
         for spec in fields
     )
@@ -160,7 +163,9 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
 def _beyond_css(spec: FieldSpec) -> str:
     """Mark each kind of selector with its own sign; the keys of fields without one stay stable."""
     selectors = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
-    return "".join(f"\x1e{mark}{text}" for mark, text in selectors if text)
+    newer = {name: value for name, value in spec.document().items() if name in _NEWER_PARTS}
+    more = f"\x1e{json.dumps(newer, sort_keys=True, default=str)}" if newer else ""
+    return "".join(f"\x1e{mark}{text}" for mark, text in selectors if text) + more
 
 
 def for_page(recipes: Iterable[StoredRecipe], target: Target) -> StoredRecipe | None:

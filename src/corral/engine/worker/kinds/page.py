@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
-from corral.domain.jobs.field_types import with_types
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.ports.execution import Executor, FrontierClient, Task
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import Failed, FailureCode, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE
@@ -30,20 +29,10 @@ class PageKind:
             )
         turn, outcome = self._host_access.visit(), None
         try:
-            outcome = convert_types(await executor.execute(replace(task, visit=turn)), task)
+            outcome = await executor.execute(replace(task, visit=turn))
             return outcome
         finally:
             turn.end(outcome)
-
-
-def convert_types(outcome: Outcome, task: Task) -> Outcome:
-    """Convert values to the types of their fields; a value that cannot be converted counts as missing."""
-    if not isinstance(outcome, Fetched) or not outcome.records:
-        return outcome
-    fields = task.payload.read(PagePayload).fields
-    made = [with_types(record, fields) for record in outcome.records]
-    lost = tuple(name for _, names in made for name in names if name not in outcome.missing)
-    return replace(outcome, records=tuple(record for record, _ in made), missing=(*outcome.missing, *lost))
 
 
 def refresh_from_job(payload: Payload, job: Job) -> Payload:

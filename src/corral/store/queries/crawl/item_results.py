@@ -191,6 +191,7 @@ def _record_values(tx: Tx, context: CrawlStepContext, result: ItemResult) -> dic
         job_id=context.lease.run.job_id,
         item_key=result.key,
         data=ensure_json(result.record),
+        details=None if result.details is None else to_json(result.details),
         created_at=tx.wall_ms,
     )
 

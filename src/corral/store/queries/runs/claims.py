@@ -1,6 +1,7 @@
 """Leases on runs: claim, renew, settle, release. Every write is fenced by epoch and owner."""
 
 from collections.abc import Sequence
+from itertools import zip_longest
 from operator import itemgetter
 from typing import Any
 
@@ -305,7 +306,7 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
 
 
 def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
-    run = settlement.lease.run
+    run, transition = settlement.lease.run, settlement.transition
     return [
         values(
             id=new_id(),
@@ -314,8 +315,9 @@ def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
             item_key=str(number),
             data=to_json(data),
             created_at=tx.wall_ms,
+            details=to_json(details) if details else None,
         )
-        for number, data in enumerate(settlement.transition.records)
+        for number, (data, details) in enumerate(zip_longest(transition.records, transition.details))
     ]
 
 

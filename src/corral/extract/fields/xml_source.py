@@ -1,11 +1,13 @@
 """A document of XML: a feed, a sitemap, whatever has elements and is no page."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
-from corral.domain.jobs.job import FieldSpec
-from corral.extract.names.found import MAX_TRIED, MAX_VALUES
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.fields.element_part import find_matches, parts_of
+from corral.extract.fields.source import Source
+from corral.extract.names.found import MAX_TRIED, MAX_VALUES, FoundValue
 from corral.extract.names.keys import canonical
 from corral.extract.names.words.text import plain
 from corral.extract.page import join_url, normalize_space
@@ -23,6 +25,7 @@ _NAMES = {
     "language": ("language", "lang"),
 }
 _OF_ADDRESSES = frozenset(("url", "links"))
+_CONFIDENCE = 0.9
 
 
 class XmlSource:
@@ -48,18 +51,29 @@ class XmlSource:
                 return [self.absolute(value) for value in values] if known in _OF_ADDRESSES else values
         return [self.text] if known == "text" and self.text else []
 
-    def single(self, name: str) -> list[str]:
-        return self.values(name)[:1]
+    def find(self, name: str) -> Sequence[FoundValue]:
+        return [FoundValue(value, f"xml:{name}", _CONFIDENCE) for value in self.values(name)]
+
+    def find_one(self, name: str) -> FoundValue | None:
+        return next(iter(self.find(name)), None)
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
+        if spec.jsonpath is not None:
+            return
         if spec.selector is None:
             yield self.text
             return
-        matches = self._matches(spec)
-        yield from self._elements.values(matches if spec.all else matches[:MAX_TRIED], spec.attr, self.absolute)
+        matches = find_matches(self._elements, spec)
+        limited = matches[: MAX_VALUES + 1] if spec.takes_all else matches[:MAX_TRIED]
+        yield from self._elements.values(limited, spec.attr, self.absolute)
+
+    def find_parts(self, spec: FieldSpec) -> Sequence[Source]:
+        return parts_of(self._elements, spec, self, lambda elements: XmlSource(elements, self._url))
 
     def count(self, spec: FieldSpec) -> int:
-        return len(self._matches(spec)) if spec.selector else len(self.values(spec.name))
+        if spec.jsonpath is not None:
+            return 0
+        return len(find_matches(self._elements, spec)) if spec.selector else len(self.values(spec.name))
 
     def absolute(self, reference: str) -> str:
         return join_url(self._url, reference)
@@ -71,10 +85,9 @@ class XmlSource:
     def text(self) -> str:
         return text_of(self._elements.root) or ""
 
-    def _matches(self, spec: FieldSpec) -> list[Any]:
-        if spec.xpath is not None:
-            return self._elements.by_xpath(spec.xpath)
-        return self._elements.by_css(spec.css) if spec.css else []
+    @property
+    def language(self) -> str | None:
+        return next(iter(self.values("language")), None)
 
     @cached_property
     def _by_name(self) -> dict[str, list[Any]]:

@@ -1,0 +1,105 @@
+"""Which fields are collected from which pages: the patterns of a crawl, and recipe files."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from corral.domain.errors import BadInput
+from corral.domain.fields.parse import check_unique, parse_fields
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.net.url_pattern import UrlPattern, parse_pattern
+
+MAX_PATTERNS = 100
+_KNOWN = frozenset({"fields", "pages", "only_fields"})
+
+
+@dataclass(frozen=True)
+class PageFields:
+    """The fields of the pages whose address matches a pattern."""
+
+    match: str
+    fields: tuple[FieldSpec, ...]
+
+    @cached_property
+    def _pattern(self) -> UrlPattern:
+        return UrlPattern(self.match)
+
+    def matches(self, url: str) -> bool:
+        """`url` is canonical."""
+        return self._pattern.matches(url, url.find("/", url.find("//") + 2))
+
+    def document(self) -> dict[str, Any]:
+        return {"match": self.match, "fields": [spec.document() for spec in self.fields]}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "PageFields":
+        return cls(str(document["match"]), tuple(FieldSpec.of(each) for each in document["fields"]))
+
+
+def parse_page_fields(value: object) -> tuple[dict[str, Any], ...]:
+    """Documents of `PageFields`; what the fields mean is checked where they are used."""
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
+        hint = 'write [{"match": "/product/*", "fields": ["price"]}]'
+        raise BadInput("page_fields is a list of patterns with their fields", field="page_fields", hint=hint)
+    if len(value) > MAX_PATTERNS:
+        raise BadInput(f"there are more than {MAX_PATTERNS} patterns", field="page_fields")
+    for place, each in enumerate(value):
+        where = f"page_fields.{place}"
+        if set(each) != {"match", "fields"} or not isinstance(each["fields"], list | tuple) or not each["fields"]:
+            raise BadInput("a pattern has `match` and `fields`", field=where)
+        parse_pattern(each["match"], f"{where}.match")
+    return tuple({"match": each["match"], "fields": [dict(spec) for spec in each["fields"]]} for each in value)
+
+
+def choose_fields(url: str, patterns: Iterable[PageFields], otherwise: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+    """Those of the first pattern that matches the address of a page."""
+    return next((each.fields for each in patterns if each.matches(url)), otherwise)
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeFile:
+    """`fields` are those of a single page, and of the pages of a crawl that no pattern of `pages` matches."""
+
+    fields: tuple[FieldSpec, ...] = ()
+    pages: tuple[PageFields, ...] = ()
+    only_fields: bool = False  # a record has these and its address, and nothing else
+
+
+def parse_recipe_file(document: Any) -> RecipeFile:
+    if not isinstance(document, Mapping) or not document:
+        raise BadInput("a recipe file is a mapping", field="recipe", hint="for example `fields: [title, price]`")
+    for name in document:
+        if name not in _KNOWN:
+            hint = f"known are {', '.join(sorted(_KNOWN))}"
+            raise BadInput(f"{str(name)[:80]!r} is no part of a recipe", field=str(name)[:80], hint=hint)
+    if not isinstance(only := document.get("only_fields", False), bool):
+        raise BadInput("true or false is expected", field="only_fields")
+    fields = _fields(document["fields"], "fields") if document.get("fields") is not None else ()
+    pages = _pages(document.get("pages") or [])
+    if not fields and not pages:
+        raise BadInput("a recipe names at least one field", field="fields", hint="for example `fields: [title]`")
+    return RecipeFile(fields, pages, only)
+
+
+def _pages(given: Any) -> tuple[PageFields, ...]:
+    if not isinstance(given, list) or not all(isinstance(each, Mapping) and "fields" in each for each in given):
+        hint = "write `- match: /product/*` with its `fields`"
+        raise BadInput("pages is a list of patterns with their fields", field="pages", hint=hint)
+    named = [
+        {**each, "fields": [spec.document() for spec in _fields(each["fields"], f"pages.{place}.fields")]}
+        for place, each in enumerate(given)
+    ]
+    try:
+        return tuple(PageFields.of(each) for each in parse_page_fields(named))
+    except BadInput as problem:
+        problem.field = (problem.field or "").replace("page_fields", "pages")
+        raise
+
+
+def _fields(given: Any, field: str) -> tuple[FieldSpec, ...]:
+    specs = parse_fields(given, field=field)
+    check_unique(specs, field=field)
+    return specs

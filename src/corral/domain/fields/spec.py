@@ -1,0 +1,182 @@
+"""A field to fill, with the recipe that finds its value."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from corral.domain.fields.rules import FieldRules, parse_rules
+
+MAX_SELECTOR_CHARS = 1_000
+# What a field takes from the page itself instead of its content.
+PAGE_FACTS = ("url", "requested_url", "time", "status")
+_SEPARATOR = "."
+
+
+@dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """A field to fill: a bare name, or a name with a recipe.
+
+    One of `css`, `xpath` and `jsonpath` says where to look, `attr` at which attribute; `regex` is searched for in what
+    was found there, or in the text of the page. With `fields` each match is an object: all matches are a list of
+    objects, one is an object. `const`, `page` and `bare` are recipes of their own. A recipe that finds nothing, or
+    nothing that can be made into the type, is followed by the `fallbacks` in their order.
+    """
+
+    name: str
+    css: str | None = None
+    attr: str | None = None
+    all: bool = False
+    regex: str | None = None
+    xpath: str | None = None
+    jsonpath: str | None = None
+    type: str | None = None  # what the value is converted to: see extract.types
+    fields: "tuple[FieldSpec, ...]" = ()
+    fallbacks: "tuple[FieldSpec, ...]" = ()
+    join: str | None = None  # all matches as one text, with this between them
+    nth: int | None = None  # of the matches, counted from 1; from the end where it is negative
+    const: Any = None
+    page: str | None = None  # one of PAGE_FACTS
+    bare: str | None = None  # look for this name instead of the field's own
+    locale: str | None = None  # how its values are written, instead of the page's language
+    rules: FieldRules | None = None
+    optional: bool = False  # a page without it lacks nothing
+
+    @property
+    def selector(self) -> str | None:
+        """Where to look, in whichever language."""
+        return self.css or self.xpath or self.jsonpath
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether it is found by its name, from what the page says about itself."""
+        return not (self.selector or self.regex or self.attr or self.fields or self.page) and self.const is None
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every match is looked at."""
+        return self.all or self.join is not None or self.nth is not None
+
+    @property
+    def depends_on_page(self) -> bool:
+        """False where its value is the same whatever the page shows."""
+        return self.const is None and self.page is None
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "FieldSpec":
+        """Of a stored document: see `document`."""
+        nested: dict[str, Any] = {
+            name: tuple(cls.of(each) for each in document[name]) for name in ("fields", "fallbacks") if name in document
+        }
+        if document.get("rules") is not None:
+            nested["rules"] = parse_rules(document["rules"])
+        return cls(**{**document, **nested})
+
+    def document(self) -> dict[str, Any]:
+        """As it is stored, and sent to workers. Newer parts are left out where they are not used, so that documents
+        can be compared with those of older versions.
+        """
+        told: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
+        for name in _SOMETIMES:
+            value = getattr(self, name)
+            if value is not None and value != () and (name == "const" or value is not False):
+                told[name] = value
+        for name in ("fields", "fallbacks"):
+            if name in told:
+                told[name] = [spec.document() for spec in told[name]]
+        if self.rules is not None:
+            told["rules"] = self.rules.document()
+        return told
+
+
+def describe_field(spec: FieldSpec) -> str | dict[str, Any]:
+    """As a person writes it: the name alone where that is all. `parse.parse_field` reads it."""
+    told = _parts(spec)
+    return {"name": spec.name, **told} if told else spec.name
+
+
+def _parts(spec: FieldSpec) -> dict[str, Any]:
+    told = {name: value for name, value in spec.document().items() if name == "const" or value}
+    del told["name"]
+    if spec.fields:
+        told["fields"] = [describe_field(each) for each in spec.fields]
+    if spec.fallbacks:
+        told["fallbacks"] = [
+            {name: value for name, value in _parts(each).items() if name not in _OF_FIELD} for each in spec.fallbacks
+        ]
+    return told
+
+
+# A fallback has these of its field.
+_OF_FIELD = ("type", "locale", "all")
+_ALWAYS = ("name", "css", "xpath", "jsonpath", "attr", "all", "regex", "type")
+_SOMETIMES = tuple(each.name for each in fields(FieldSpec) if each.name not in _ALWAYS)
+
+
+def walk(specs: Iterable[FieldSpec]) -> Iterator[FieldSpec]:
+    """Each field with those inside it and its fallbacks."""
+    for spec in specs:
+        yield spec
+        yield from walk(spec.fields)
+        yield from walk(spec.fallbacks)
+
+
+def flatten(specs: Iterable[FieldSpec], raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The raw values without nesting: `offers.price` is the list of the prices of all offers.
+
+    None where that would not say which value belongs to which object. Fields that do not depend on the page's content
+    are left out.
+    """
+    flat: dict[str, Any] = {}
+    for spec in specs:
+        if not spec.depends_on_page:
+            continue
+        if not spec.fields:
+            flat[spec.name] = raw.get(spec.name)
+            continue
+        inner = _flatten_objects(spec, raw.get(spec.name))
+        if inner is None or inner.keys() & flat.keys():
+            return None
+        flat |= inner
+    return flat
+
+
+def _flatten_objects(spec: FieldSpec, value: Any) -> dict[str, Any] | None:
+    objects = value if isinstance(value, list) else [] if value is None else [value]
+    rows = [flatten(spec.fields, each) for each in objects]
+    names = [_SEPARATOR.join((spec.name, name)) for name in (rows[0] or {} if rows else ())]
+    if not names or any(row is None for row in rows):
+        return None
+    columns = zip(*(row.values() for row in rows if row is not None), strict=True)
+    if not spec.all:
+        return dict(zip(names, (column[0] for column in columns), strict=True))
+    table = dict(zip(names, map(list, columns), strict=True))
+    is_whole = all(isinstance(each, str) for column in table.values() for each in column)
+    return table if is_whole else None
+
+
+def unflatten(specs: Iterable[FieldSpec], flat: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The reverse of `flatten`; None where the lists of one field's objects differ in length."""
+    raw: dict[str, Any] = {}
+    for spec in specs:
+        if not spec.depends_on_page:
+            continue
+        if not spec.fields:
+            raw[spec.name] = flat.get(spec.name)
+            continue
+        prefix = spec.name + _SEPARATOR
+        inner = {name.removeprefix(prefix): value for name, value in flat.items() if name.startswith(prefix)}
+        value = _unflatten_objects(spec, inner)
+        if value is None:
+            return None
+        raw[spec.name] = value
+    return raw
+
+
+def _unflatten_objects(spec: FieldSpec, inner: Mapping[str, Any]) -> Any:
+    if not spec.all:
+        return unflatten(spec.fields, inner)
+    columns = [value if isinstance(value, list) else [] for value in inner.values()]
+    if len({len(column) for column in columns}) > 1:
+        return None
+    rows = [dict(zip(inner, row, strict=True)) for row in zip(*columns, strict=True)]
+    return [unflatten(spec.fields, row) for row in rows]
