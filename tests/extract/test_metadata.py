@@ -4,9 +4,9 @@ from itertools import permutations, product
 
 import pytest
 
-from corral.extract.article import article_of
 from corral.extract.links import links_of
 from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, WORDS, Page
+from corral.extract.readable.article import article_of
 
 TEXT = "A sentence of some length, of which there are many on this page. " * 10
 

@@ -21,14 +21,15 @@ from corral.domain.errors import BadInput
 from corral.domain.net.canonical import Link, link_to, links_to, url_key
 from corral.domain.net.url import Target, parse_target
 from corral.domain.redaction import redact_result_url
-from corral.extract.article import Article, article_of, whole_text
 from corral.extract.documents import Document
 from corral.extract.link_classifier import LinkClassifier, ReadMemory, host_of
 from corral.extract.link_limit import limit_links, limit_references, max_examined
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
 from corral.extract.page import Page
 from corral.extract.read_time import ReadTime
+from corral.extract.readable.article import Article, article_of, make_article
 from corral.extract.value_limit import max_chars
+from corral.extract.whole_text import whole_text
 
 _TEXT_CHARS = 2000
 _DIGEST_BYTES = 12
@@ -105,9 +106,7 @@ def _cut(article: Article) -> tuple[Article, list[str]]:
     most = max_chars()
     if len(article.text) <= most:
         return article, []
-    text = article.text[:most]
-    fitting = article._replace(text=text, char_count=len(text), word_count=len(text.split()))
-    return fitting, ["full_text"]
+    return make_article(article.title, article.text[:most]), ["full_text"]
 
 
 def _words_of(url: str, links: Links) -> frozenset[str]:

@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from corral.extract.article import Article
 from corral.extract.charset import clean_text
 from corral.extract.links import Directives, Links
+from corral.extract.readable.article import Article, make_article
 from corral.extract.value_limit import capture_limit
 
 # What a server sends as text and what a program reads: no address in it is meant as a link.
@@ -49,7 +49,7 @@ def document_of(text: str, content_type: str, title: str | None, root: Any = Non
 def _article(body: str, title: str | None) -> Article:
     """Lines stay lines: they carry meaning in a text."""
     text = clean_text(body[: capture_limit()]).strip()
-    return Article(title, text, word_count=len(text.split()), char_count=len(text))
+    return make_article(title, text)
 
 
 def _of_text(text: str, *, is_markdown: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from corral.extract.names.sources.rdfa import read_rdfa
 from corral.extract.names.words.text import fold
 from corral.extract.names.words.titles import host_of, site_words, strip_site
 from corral.extract.page import Page
+from corral.extract.readable import Readable, readable_of
 
 _MAX_HEADINGS = 20
 
@@ -37,6 +38,10 @@ class PageSources:
     @cached_property
     def elements(self) -> PageElements:
         return PageElements(self.page)
+
+    @cached_property
+    def readable(self) -> Readable:
+        return readable_of(self.page)
 
     @cached_property
     def entities(self) -> list[Entity]:

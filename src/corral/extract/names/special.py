@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from corral.extract.article import article_of
 from corral.extract.names.candidates import BESIDE_FACTOR, NameCandidate
 from corral.extract.names.guesses.shop import guess_price
 from corral.extract.names.guesses.trails import guess_breadcrumbs
@@ -195,14 +194,26 @@ def _category_in_trail(sources: PageSources) -> list[NameCandidate]:
 
 
 def find_content(sources: PageSources) -> Iterator[NameCandidate]:
-    text = article_of(sources.page).text
+    text = sources.readable.text
     if text:
         yield NameCandidate((text,), "readable:text")
 
 
+def find_markdown(sources: PageSources) -> Iterator[NameCandidate]:
+    markdown = sources.readable.markdown
+    if markdown:
+        yield NameCandidate((markdown,), "readable:markdown")
+
+
+def find_html(sources: PageSources) -> Iterator[NameCandidate]:
+    html = sources.readable.html
+    if html:
+        yield NameCandidate((html,), "readable:html")
+
+
 def find_word_count(sources: PageSources) -> Iterator[NameCandidate]:
     yield from find_structured(sources, "word_count", "wordcount")
-    count = article_of(sources.page).word_count
+    count = len(sources.readable.text.split())
     if count:
         yield NameCandidate((str(count),), "readable:word_count")
 
@@ -216,5 +227,7 @@ SPECIAL: dict[str, Callable[[PageSources], Iterator[NameCandidate]]] = {
     "breadcrumbs": find_breadcrumbs,
     "category": find_category,
     "text": find_content,
+    "content_markdown": find_markdown,
+    "content_html": find_html,
     "word_count": find_word_count,
 }

@@ -46,6 +46,8 @@ _WORDS: dict[str, str] = {
     "site_name": "sitename websitename",
     "publisher": "publishername publishinghouse",
     "url": "canonical canonicalurl link permalink pageurl",
+    "content_markdown": "markdown contentmd",
+    "content_html": "articlehtml bodyhtml",
     "text": "body content article fulltext articlebody maintext bodytext",
     "ingredients": "recipeingredient recipeingredients ingredient",
     "instructions": "recipeinstructions method directions steps preparation",

@@ -1,0 +1,85 @@
+"""The blocks of a page: a light tree of its paragraphs, headings, lists and tables, with their sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from selectolax.lexbor import LexborNode
+
+
+def word_set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+GONE = "-gone"  # in the place of something that was left out
+HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
+# Characters of a paragraph; shorter texts without an end of sentence are labels, menus or buttons.
+LONG_CHARS = 80
+_SHORT_CHARS = 25
+_SENTENCE_ENDS = ".!?:;…。！？؟।።»”\"'"
+_CLOSERS = "\"'”’»)]"
+# A text with fewer spaces per character is written without spaces between words (Chinese, Japanese, Thai).
+_CHARS_PER_SPACE = 15
+_DENSE_SCRIPT = 2.5  # letters of other scripts say as much as one of these
+_MAX_LINKED = 0.5
+
+
+class Block:
+    """A container of blocks, or a leaf with text. `kids` is None for a leaf."""
+
+    # Defaults of the class: most blocks set few of them, and a page has hundreds.
+    kids: list[Block] | None = None
+    inline: list[LexborNode] | None = None  # what a leaf is made of, where it is not all of `node`
+    text = ""
+    chars = 0
+    link_chars = 0.0
+    good = 0.0  # characters of sentences: what tells content from menus
+    name = ""  # class and id, in small letters
+    place = 0
+    is_linked = False  # inside a link
+    has_blocks = False
+    has_special = False  # line breaks, and inline elements that are not displayed
+    unseen: tuple[str, ...] = ()  # texts of links that stand for nothing, such as "¶"
+
+    def __init__(self, tag: str, node: LexborNode, depth: int = 0) -> None:
+        self.tag = tag
+        self.node = node
+        self.depth = depth
+
+    @property
+    def link_density(self) -> float:
+        return self.link_chars / self.chars if self.chars else 0.0
+
+    def add_up(self) -> None:
+        """Set the sizes of a container from its kids."""
+        chars, link_chars, good = 0, 0.0, 0.0
+        for kid in self.kids or ():
+            chars += kid.chars
+            link_chars += kid.link_chars
+            good += kid.good
+        self.chars, self.link_chars, self.good = chars, link_chars, good
+
+    def leaves(self) -> Iterator[Block]:
+        stack = [self]
+        while stack:
+            block = stack.pop()
+            if block.kids is None:
+                yield block
+            else:
+                stack.extend(reversed(block.kids))
+
+
+def set_text(leaf: Block, text: str, link_chars: float) -> None:
+    leaf.text = text
+    size = len(text)
+    if not text.isascii() and text.count(" ") * _CHARS_PER_SPACE < size:
+        size, link_chars = int(size * _DENSE_SCRIPT), link_chars * _DENSE_SCRIPT
+    leaf.chars, leaf.link_chars = size, link_chars
+    if size < _SHORT_CHARS or link_chars >= size * _MAX_LINKED or leaf.tag in HEADINGS:
+        leaf.good = float(size) if leaf.tag == "pre" else 0.0
+    elif size >= LONG_CHARS or leaf.tag == "pre" or _is_sentence(text):
+        leaf.good = size - link_chars
+
+
+def _is_sentence(text: str) -> bool:
+    return text[-1:] in _SENTENCE_ENDS or text.rstrip(_CLOSERS)[-1:] in _SENTENCE_ENDS
