@@ -87,7 +87,7 @@ def guess_date(elements: PageElements) -> Found:
             if value and not elements.is_in_list(node):
                 return [value], describe(selector, node)
     for text in elements.texts_after_heading(30):
-        found = find_date(text) if len(text) <= 120 and not _MODIFIED.match(text) else None
+        found = find_date(_MODIFIED.split(text, 1)[0]) if len(text) <= 120 else None
         if found:
             return [found], "text"
     return NOTHING

@@ -19,6 +19,7 @@ _PRICE_NODES = (
     "[class*='price'], [class*='Price'], [id*='price'], [class*='preis'], [class*='prix'], [class*='precio'],"
     " [class*='cena']",
 )
+_MAX_PRICE_CHARS = 40
 _RATING = re.compile(
     r"(?<![\d.,])(\d(?:[.,]\d{1,2})?|10(?:[.,]0)?)\s*(?:★|⭐|/|out\s+of|of|von|sur|de|su|van|av|af|z|ze|из|з|/"
     r"|üzerinden|من|\s)*\s*(?:5|10)(?:[.,]0)?(?!\d)(?:\s*(?:stars?|sterne(?:n)?|étoiles?|estrellas|stelle|estrelas"
@@ -90,7 +91,11 @@ def _current_price(elements: PageElements, node: LexborNode) -> str | None:
     if amounts:
         return amounts[0]
     bare = re.sub(r"\s+", "", text)
-    return text if re.fullmatch(r"\d[\d.,'’]*[.,]\d{2}|\d{1,7}", bare) else None
+    if re.fullmatch(r"\d[\d.,'’]*[.,]\d{2}|\d{1,7}", bare) is None:
+        return None
+    # The sign may stand beside the element of the number.
+    around = elements.page.text_of(node.parent) or ""
+    return next(iter(find_money(around)), text) if len(around) <= _MAX_PRICE_CHARS else text
 
 
 def guess_rating(elements: PageElements) -> Found:

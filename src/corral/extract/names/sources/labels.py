@@ -191,12 +191,22 @@ class Labels:
                 break
             holder = above
         block = holder.parent if holder.tag == "-text" else holder
-        if block is not None and self._page.text_of(block) and len(self._page.text_of(block) or "") <= len(label) + 3:
+        following = self._element_after(block, len(label) + 3)
+        if following is not None and following.tag not in ("h1", "h2", "h3", "form", "script"):
+            values = self._list_texts(following)
+            if values and len(values[0]) <= _MAX_VALUE_CHARS:
+                yield from self._row("label", label, following, values)
+
+    def _element_after(self, block: LexborNode | None, most_chars: int) -> LexborNode | None:
+        """The element behind a label; that behind its holder, where the holder has no other text."""
+        for _ in range(4):
+            if block is None or not 0 < len(self._page.text_of(block) or "") <= most_chars:
+                return None
             following = _next_element(block)
-            if following is not None and following.tag not in ("h1", "h2", "h3", "form", "script"):
-                values = self._list_texts(following)
-                if values and len(values[0]) <= _MAX_VALUE_CHARS:
-                    yield from self._row("label", label, following, values)
+            if following is not None:
+                return following
+            block = block.parent
+        return None
 
     def _text_after(self, node: LexborNode) -> str:
         """The text behind a node up to the end of its line."""

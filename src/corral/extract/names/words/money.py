@@ -126,7 +126,12 @@ _BY_LANGUAGE = {
 }
 _OTHERWISE = {"$": "USD", "¥": "JPY", "kr": "SEK"}
 _BEFORE = "|".join(
-    [*(re.escape(sign) for sign, _ in _SIGNS if not sign.isalpha()), "kr", "Fr", "SFr", "Rs", "RM", "Rp", "TL", *_CODES]
+    [
+        "(?:US|CA|AU|NZ|HK|NT|MX) [$]",
+        *(re.escape(sign) for sign, _ in _SIGNS if not sign.isalpha()),
+        *("kr", "Fr", "SFr", "Rs", "RM", "Rp", "TL"),
+        *_CODES,
+    ]
 )
 _AFTER = "|".join([*(re.escape(sign) for sign, _ in _SIGNS), *_CODES])
 _NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f\u2009 ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\d+(?:[.,]\d{1,2})?(?!\d)"
@@ -159,6 +164,7 @@ def currency_in(text: str, language: str | None, host: str) -> str | None:
     code = _CODE.search(text)
     if code is not None:
         return code[1]
+    text = text.replace(" $", "$")  # US $5
     for pattern, sign, meaning in _SIGN:
         if pattern.search(text):
             return meaning or _currency_of_sign(sign, language, host)

@@ -52,7 +52,11 @@ def is_name(text: str) -> bool:
 def split_names(text: str) -> list[str]:
     """`Jane Doe, John Roe and Ann Poe` are three names, `Doe, Jane` is one."""
     text = _BY.sub("", text.strip()).strip()
-    parts = [piece for part in _BETWEEN.split(text) for piece in _split_short(part.strip(" ,"))]
+    parts = [part.strip(" ,") for part in _BETWEEN.split(text)]
+    # `Salt and Straw` is one name: names of people have two words or more on each side.
+    if any(len(part.split()) < 2 and part.isascii() for part in parts):
+        parts = [text]
+    parts = [piece for part in parts for piece in _split_short(part)]
     names: list[str] = []
     for part in parts:
         pieces = [piece.strip() for piece in re.split(r"\s*[,，]\s*", part) if piece.strip()]

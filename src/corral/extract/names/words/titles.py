@@ -12,6 +12,61 @@ _SEPARATOR = re.compile(
 )
 _STRONG = re.compile(r"\s+(?:[|\-–—―·•»«／｜❘⋅›]|::|//)\s+|\s*[｜|»›]\s*|\s*::\s*")
 
+# Words around the name of a site.
+_GENERIC = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "of",
+        "on",
+        "at",
+        "in",
+        "by",
+        "und",
+        "and",
+        "et",
+        "y",
+        "e",
+        "le",
+        "la",
+        "les",
+        "der",
+        "die",
+        "das",
+        "de",
+        "blog",
+        "shop",
+        "store",
+        "online",
+        "onlineshop",
+        "boutique",
+        "tienda",
+        "negozio",
+        "loja",
+        "winkel",
+        "news",
+        "magazine",
+        "magazin",
+        "official",
+        "site",
+        "website",
+        "home",
+        "homepage",
+        "com",
+        "net",
+        "org",
+        "de",
+        "inc",
+        "ltd",
+        "llc",
+        "gmbh",
+        "ag",
+    ]
+)
+_MIN_SITE_CHARS = 4
+_MIN_SITE_SHARE = 0.6
+
 
 def site_words(host: str, *names: str | None) -> frozenset[str]:
     """What the site is called, folded: its own names, and the label of its domain."""
@@ -55,15 +110,20 @@ def _strip_once(title: str, site: frozenset[str]) -> str:
 
 
 def _names_site(text: str, site: frozenset[str]) -> bool:
-    folded = fold(text)
-    if not folded:
+    if not fold(text):
         return False
-    if folded in site:
+    if fold(text) in site or fold(text.replace("&", "and")) in site:
         return True
-    # `Acme Shop` for acme.example, `The Acme Blog` for Acme.
-    return len(text.split()) <= 5 and any(
-        len(word) >= 4 and (word in folded or (folded in word and len(folded) >= 4)) for word in site
+    # `The Acme Blog` and `Acme.example` are Acme; `How Acme was built` is not.
+    words = [word for word in re.split(r"[\W_]+", text.casefold()) if word and word not in _GENERIC]
+    joined = "".join(words)
+    return len(joined) >= _MIN_SITE_CHARS and any(
+        _is_most_of(joined, word) or _is_most_of(word, joined) for word in site
     )
+
+
+def _is_most_of(part: str, whole: str) -> bool:
+    return whole.startswith(part) and len(part) >= _MIN_SITE_SHARE * len(whole) and len(part) >= _MIN_SITE_CHARS
 
 
 def segment_equal(title: str, heading: str) -> bool:
