@@ -7,7 +7,8 @@ import importlib
 from bench.model import Bench
 
 MODULES = {
-    name: f"bench.{name}" for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed", "idle")
+    name: f"bench.{name}"
+    for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed", "idle", "readable")
 }
 
 

@@ -1,5 +1,8 @@
 """The same content as Markdown and as clean HTML, and what is known about it."""
 
+import pytest
+
+from corral.extract.names.named_values import NamedValues
 from corral.extract.page import Page
 from corral.extract.readable import readable_of
 
@@ -60,3 +63,20 @@ def test_title_author_date_and_language_are_told() -> None:
     )
     nothing = readable_of(Page("<p>x</p>"))
     assert (nothing.title, nothing.author, nothing.date, nothing.language) == (None, None, None, None)
+
+
+@pytest.mark.parametrize(
+    "name, wanted",
+    [
+        ("content", "- Two or three"),
+        ("content_markdown", "- Two *or* three"),
+        ("markdown", "- Two *or* three"),
+        ("content_html", "<li>Two <em>or</em> three</li>"),
+    ],
+)
+def test_bare_names_give_each_form(name: str, wanted: str) -> None:
+    found = NamedValues(Page(PAGE, "http://a.test/x/y")).find_one(name)
+    assert found is not None
+    assert wanted in found.value
+    assert "\n" in found.value
+    assert "Home" not in found.value

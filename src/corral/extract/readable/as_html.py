@@ -6,7 +6,7 @@ from selectolax.lexbor import LexborNode
 
 from corral.extract.page import Page
 from corral.extract.readable.blocks import HEADINGS, Block, word_set
-from corral.extract.readable.inline import is_skipped, is_unseen, link_target
+from corral.extract.readable.inline import SKIPPED, is_unseen, link_target
 
 _MAX_DEPTH = 60
 _KEPT = HEADINGS | word_set(
@@ -64,7 +64,7 @@ class HtmlRenderer:
         if tag == "img":
             return self._image(node)
         attributes = node.attributes
-        if is_skipped(tag) or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
+        if tag in SKIPPED or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
             return ""
         inner = "".join(self._read_kids(node, depth + 1))
         if tag not in _INLINE:

@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborNode
 from corral.extract.page import Page
 from corral.extract.readable.as_text import cell_texts
 from corral.extract.readable.blocks import HEADINGS, Block
-from corral.extract.readable.inline import is_skipped, is_unseen, link_target
+from corral.extract.readable.inline import SKIPPED, is_unseen, link_target
 
 _MAX_DEPTH = 60
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
@@ -98,7 +98,7 @@ class MarkdownRenderer:
         if tag == "img":
             return self._image(node)
         attributes = node.attributes
-        if is_skipped(tag) or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
+        if tag in SKIPPED or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
             return ""
         if tag in _CODE:
             text = " ".join(node.text(deep=True).split())

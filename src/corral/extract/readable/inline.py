@@ -9,7 +9,7 @@ from corral.extract.readable.names import is_unseen_inline
 
 BREAK = "\x01"  # no space, so that splitting at spaces keeps it
 _MAX_DEPTH = 60
-_SKIPPED = word_set(
+SKIPPED = word_set(
     "script style noscript template svg iframe button select input textarea canvas video audio object embed map area"
     " head meta link title datalist option progress meter dialog frame frameset param source track hr -comment"
 )
@@ -20,10 +20,6 @@ def link_target(attributes: dict[str, str | None]) -> str | None:
     """The reference of a link that leads somewhere: scripts and data are no targets."""
     href = (attributes.get("href") or "").strip()
     return None if href.lower().startswith(("javascript:", "data:", "vbscript:")) else href or None
-
-
-def is_skipped(tag: str) -> bool:
-    return tag in _SKIPPED
 
 
 class InlineReader:
@@ -51,7 +47,7 @@ class InlineReader:
                 pieces.append(child.text_content or "")
             elif name == "br":
                 pieces.append(BREAK)
-            elif name not in _SKIPPED:
+            elif name not in SKIPPED:
                 more, chars = self.read(child, depth + 1)
                 pieces.extend(more)
                 link_chars += chars

@@ -19,8 +19,10 @@ def prune(main: Block) -> None:
     if main.link_density > _LINKED:
         return
     _prune_block(main, main.chars)
-    without = _headings_of_nothing(list(main.leaves())) if main.good else set()
-    _drop(main, without)
+    leaves = list(main.leaves())
+    without = _headings_of_nothing(leaves) if main.good else set()
+    if without or any(leaf.tag == GONE for leaf in leaves):
+        _drop(main, without)
 
 
 def _prune_block(block: Block, total: int) -> None:

@@ -10,7 +10,7 @@ from selectolax.lexbor import LexborNode
 
 from corral.extract.page import Page
 from corral.extract.readable.blocks import GONE, HEADINGS, Block, set_text, word_set
-from corral.extract.readable.inline import BREAK, InlineReader, is_skipped, is_unseen
+from corral.extract.readable.inline import BREAK, SKIPPED, InlineReader, is_unseen
 from corral.extract.readable.names import UNSEEN_INLINE_WORDS, Place, is_unseen_inline, name_of, place_of
 
 _MAX_DEPTH = 120  # of blocks in blocks; what is deeper is one text
@@ -313,7 +313,7 @@ class BlockReader:
                 continue
             if name == "br":
                 pieces.append(BREAK)
-            elif is_skipped(name):
+            elif name in SKIPPED:
                 continue
             elif child.mem_id in blocks or child.mem_id in self._wrappers:
                 if nodes:
