@@ -56,7 +56,7 @@ def test_the_command_line_sends_what_it_is_told_to(corral: Corral) -> None:
 def test_scrape_prints_json_lines(corral: Corral) -> None:
     with served(_pages()) as site:
         done = corral("scrape", f"{site.url}/a", "--fields", "title", "-o", "-")
-        assert (done.code, json.loads(done.out)) == (0, {"title": "Page /a"}), done.err
+        assert (done.code, json.loads(done.out)) == (0, {"title": "/a"}), done.err
 
 
 def test_tasks_take_a_login_a_proxy_and_certificates(stack: Stack) -> None:
@@ -132,7 +132,7 @@ def test_a_list_behind_a_login_waits_for_one_and_goes_on(stack: Stack) -> None:
         run = _until(stack, run["id"], "completed", "partial", "failed")
         assert run["status"] == "completed", run
         records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
-        assert {each["data"]["title"] for each in records} == {"Page /a", "Page /b"}
+        assert {each["data"]["title"] for each in records} == {"/a", "/b"}
 
 
 _FILLED = """<title>x</title><div id=root></div><script>

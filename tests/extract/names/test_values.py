@@ -70,3 +70,9 @@ def test_values_in_text(html: str, name: str, values: list[str]) -> None:
 )  # fmt: skip
 def test_values_in_markup(html: str, name: str, values: list[str]) -> None:
     assert find(html, name) == values
+
+
+def test_the_title_element_alone_names_the_page_but_no_product() -> None:
+    shell = "<title>Shop</title><div id=root></div>"
+    assert (find(shell, "title"), find(shell, "name")) == (["Shop"], [])
+    assert find(f"{shell}<h1>Shop</h1>", "name") == ["Shop"]

@@ -32,6 +32,9 @@ JOINED = {
 _ATTRIBUTES = {"links": "href", "images": "src"}
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 
+# Synonyms of `title` that mean the name of what the page is about.
+_OF_THINGS = frozenset(("name", "productname", "producttitle", "itemname", "recipename", "eventname"))
+
 
 class NamedValues:
     def __init__(self, page: Page, url: str = "") -> None:
@@ -47,6 +50,9 @@ class NamedValues:
             return self._every(EVERY.get(known, known), _ATTRIBUTES.get(known))
         special = SPECIAL.get(known)
         candidates = list(special(self._sources)) if special is not None else find_candidates(self._sources, known, key)
+        # The <title> alone names the page, not a thing on it: the shell of an application has one as well.
+        if key in _OF_THINGS and all(each.source == "html:title" for each in candidates):
+            candidates = []
         return rate_candidates(candidates)[:MAX_VALUES] or self._by_markup(name)
 
     def find_one(self, name: str) -> FoundValue | None:
