@@ -24,9 +24,9 @@ router = make_router("previews")
 
 @router.post("/jobs/preview", response_model=PreviewRead)
 async def preview(body: PreviewRequest, corral: Corral) -> Response:
-    """Fetch a page as a job would, and propose fields to collect. Nothing is stored."""
-    looked = await corral.previews.look(body.url, Survey.PAGE, prefer_browser=body.prefer_browser)
-    return render.answer(preview_read(looked))
+    """Fetch a page as a job would, and propose fields to collect, tried on more pages of its template."""
+    template = await corral.previews.look_at_template(body.url, prefer_browser=body.prefer_browser)
+    return render.answer(preview_read(template))
 
 
 @router.post("/jobs/validate-selector", response_model=SelectorCheckRead)

@@ -12,7 +12,7 @@ from corral.domain.fields.parse import parse_field
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import MAX_SAMPLES, MAX_SNIPPET_CHARS
 from corral.domain.net.url import MAX_URL_CHARS
-from corral.engine.usecases.preview import Looked
+from corral.engine.usecases.preview import MORE_PAGES, MORE_PAGES_S, Looked, PreviewedTemplate
 
 _MAX_PREVIEW_CHARS = 1_000
 _MAX_PREVIEW_VALUES = 20
@@ -39,6 +39,15 @@ class SuggestionRead(BaseModel):
     all: bool = Field(description="every match belongs to it, as the items of a list do")
     regex: str | None = Field(description="searched for in what `css` matches; the first group is the value")
     sample: str = Field(description="what it finds on this page, shortened")
+    values: list[str | list[str] | None] = Field(
+        description="what it finds on each page of `pages` that was read, in their order, shortened"
+    )
+    found_on: int = Field(description="how many of these pages have it")
+
+
+class PreviewedPageRead(BaseModel):
+    url: str
+    problem: str | None = Field(description="why it could not be read; null where it was")
 
 
 class PreviewRead(BaseModel):
@@ -48,6 +57,10 @@ class PreviewRead(BaseModel):
         description=f"the first {MAX_SNIPPET_CHARS} characters, as they came. Foreign HTML: show it as text only"
     )
     suggestions: list[SuggestionRead]
+    pages: list[PreviewedPageRead] = Field(
+        description=f"this page, and up to {MORE_PAGES} more of its template, found among its links"
+    )
+    pages_note: str | None = Field(description="why there are fewer pages; null where there are not")
     warnings: list[str]
 
 
@@ -195,14 +208,33 @@ def _links(given: str | LinkSelector) -> LinkSelector:
     return LinkSelector(css=given) if isinstance(given, str) else given
 
 
-def preview_read(looked: Looked) -> dict[str, Any]:
+def preview_read(template: PreviewedTemplate) -> dict[str, Any]:
+    looked = template.looked
+    found = template.suggestions()
     return {
         "url": looked.url,
         "fetched_via": looked.fetched_via.value,
         "html_snippet": looked.survey["snippet"],
-        "suggestions": looked.survey["suggestions"],
-        "warnings": looked.warnings or ([] if looked.survey["suggestions"] else [_NOTHING]),
+        "suggestions": [_suggestion_read(each) for each in found],
+        "pages": [{"url": page.url, "problem": page.problem} for page in template.pages],
+        "pages_note": _pages_note(template),
+        "warnings": looked.warnings or ([] if found else [_NOTHING]),
     }
+
+
+def _suggestion_read(suggestion: dict[str, Any]) -> dict[str, Any]:
+    told = {name: value for name, value in suggestion.items() if name != "value"}
+    return {**told, "values": [_shorten(value) for value in suggestion["values"]]}
+
+
+def _pages_note(template: PreviewedTemplate) -> str | None:
+    read = sum(page.problem is None for page in template.pages) - 1
+    if read >= MORE_PAGES:
+        return None
+    linked = len(template.looked.survey["siblings"])
+    if not linked:
+        return "no other page of this template is linked from here: the values are those of this page alone"
+    return f"{read} of {MORE_PAGES} more pages were read within {MORE_PAGES_S:.0f} s; {linked} are linked from here"
 
 
 def selector_read(spec: FieldSpec, looked: Looked) -> dict[str, Any]:

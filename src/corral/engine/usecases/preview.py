@@ -4,8 +4,9 @@ A preview runs in its own worker process, with the same egress and limits as a r
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
@@ -24,6 +25,10 @@ from corral.engine.oneshot import errand
 _AT_ONCE = 2
 _MAX_WAITING = 4
 _MAX_SESSIONS = 200
+# More pages of the template on which suggestions are tried, and the time for all of them.
+MORE_PAGES = 2
+MORE_PAGES_S = 10.0
+_FLOOR = 0.4  # of the confidence of a suggestion that no other page has
 SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
 # Internal reasons: the caller cannot fix them, and they may be temporary.
 _OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
@@ -61,6 +66,40 @@ class Looked:
         return [SHELL] if self.survey["is_shell"] and self.fetched_via is Strategy.HTTP else []
 
 
+@dataclass(frozen=True, slots=True)
+class PreviewedPage:
+    """A page of the template; `values` by suggestion, `problem` where it could not be fetched."""
+
+    url: str
+    values: list[Any] = field(default_factory=list)
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedTemplate:
+    """A page, and more pages of its template. The first of `pages` is the page itself, without values."""
+
+    looked: Looked
+    pages: tuple[PreviewedPage, ...]
+
+    def suggestions(self) -> list[dict[str, Any]]:
+        """Those of the page with the values on each page that was read. Found nowhere else, one is less sure."""
+        others = [page for page in self.pages[1:] if page.problem is None]
+        rated = []
+        for place, each in enumerate(self.looked.survey["suggestions"]):
+            values = [each["value"], *(page.values[place] for page in others)]
+            found = sum(value not in (None, "", [], {}) for value in values)
+            share = (found - 1) / len(others) if others else 1.0
+            confidence = round(each["confidence"] * (_FLOOR + (1 - _FLOOR) * share), 2)
+            rated.append({**each, "confidence": confidence, "values": values, "found_on": found})
+        return sorted(rated, key=lambda each: -each["confidence"])
+
+
+def suggestion_spec(suggestion: Mapping[str, Any], place: int) -> FieldSpec:
+    keys = {name: suggestion[name] for name in ("css", "attr", "all", "regex")}
+    return FieldSpec(f"s{place}", keys["css"], keys["attr"], keys["all"], keys["regex"])
+
+
 class Previews:
     def __init__(
         self,
@@ -87,6 +126,29 @@ class Previews:
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
         payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what)
         return await self._look(payload, strategy, field="url")
+
+    async def look_at_template(self, url: str, *, prefer_browser: bool = False) -> PreviewedTemplate:
+        """Preview a page, and try its suggestions on more pages of its template."""
+        looked = await self.look(url, Survey.PAGE, prefer_browser=prefer_browser)
+        specs = [suggestion_spec(each, place) for place, each in enumerate(looked.survey["suggestions"])]
+        pages = [PreviewedPage(looked.url)]
+        ends_at = time.monotonic() + MORE_PAGES_S
+        for sibling in looked.survey["siblings"] if specs else ():
+            if sum(page.problem is None for page in pages) > MORE_PAGES or (left_s := ends_at - time.monotonic()) <= 0:
+                break
+            pages.append(await self._try_on(sibling, specs, looked.fetched_via, left_s))
+        return PreviewedTemplate(looked, tuple(pages))
+
+    async def _try_on(self, url: str, specs: list[FieldSpec], strategy: Strategy, timeout_s: float) -> PreviewedPage:
+        """Each page is a visit of its own: robots.txt, the pace of the host and its slots apply to it."""
+        payload = SurveyPayload(url=url, fields=tuple(specs), survey=Survey.MATCHES)
+        budget_s = min(timeout_s, self._timeouts_s[strategy]) + READING_S
+        async with self._looking:
+            outcome = await self._execute(errand(SURVEY, payload, strategy, None), budget_s)
+        if isinstance(outcome, Failed | Deferred):
+            return PreviewedPage(url, problem=outcome.message)
+        record, survey = outcome.records
+        return PreviewedPage(str(survey["url"]), [record[spec.name] for spec in specs])
 
     async def look_for_job(
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False

@@ -1,12 +1,14 @@
 """Repeated items of a page: siblings that are built alike, such as the products of a list."""
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from selectolax.lexbor import LexborNode
 
 from corral.extract.page import Page
 from corral.extract.selectors.generate import classes_of, selector_for
+from corral.extract.selectors.stable_names import rank_name
 
 _MAX_ELEMENTS = 20_000
 _MIN_ITEMS = 3
@@ -22,12 +24,12 @@ _MOST = 2 / 3
 Found = tuple[str, str, str | None, float]  # label, selector, attribute, confidence
 
 
-@dataclass(slots=True)
-class _Group:
+@dataclass(frozen=True, slots=True)
+class RepeatedItems:
     parent: LexborNode
     tag: str
     name: str | None  # the class they share
-    nodes: list[LexborNode] = field(default_factory=list)
+    nodes: list[LexborNode]
 
     def weight(self, page: Page) -> float:
         """Many items with some text in each outweigh a few, or many that are empty."""
@@ -36,16 +38,22 @@ class _Group:
         return min(len(self.nodes), 50) * chars
 
 
-def item_suggestions(page: Page) -> Iterator[Found]:
-    groups = [group for group in _groups(page) if len(group.nodes) >= _MIN_ITEMS]
+def find_repeated_items(page: Page) -> list[tuple[RepeatedItems, str, float]]:
+    """The items that weigh most, each with its selector and how sure it is."""
+    groups = _groups(page)
     # What is cheap to know first: the weight asks for the text of the items.
     groups.sort(key=lambda group: len(group.nodes), reverse=True)
     weighed = sorted(groups[:20], key=lambda group: group.weight(page), reverse=True)
+    found = []
     for rank, group in enumerate(weighed[:_MAX_GROUPS]):
         css = _selector(page, group)
-        if css is None or group.weight(page) == 0:
-            continue
-        sure = (0.8 if group.name else 0.6) - 0.2 * rank
+        if css is not None and group.weight(page) > 0:
+            found.append((group, css, (0.8 if group.name else 0.6) - 0.2 * rank))
+    return found
+
+
+def item_suggestions(page: Page) -> Iterator[Found]:
+    for group, css, sure in find_repeated_items(page):
         yield "items", css, None, sure
         if _have(group, "a[href]"):
             yield "item links", f"{css} a[href]", "href", sure - 0.05
@@ -56,10 +64,10 @@ def item_suggestions(page: Page) -> Iterator[Found]:
             yield "item prices", f"{css} [class*=price]", None, sure - 0.1
 
 
-def _groups(page: Page) -> list[_Group]:
+def _groups(page: Page) -> list[RepeatedItems]:
     if page.tree.body is None:
         return []
-    groups: dict[tuple[int, str, str | None], _Group] = {}
+    groups: dict[tuple[int, str], list[LexborNode]] = {}
     outside: set[int] = set()
     for place, node in enumerate(page.tree.body.traverse(include_text=False)):
         parent, tag = node.parent, str(node.tag)
@@ -68,15 +76,25 @@ def _groups(page: Page) -> list[_Group]:
         if tag in _ELSEWHERE or parent.mem_id in outside:
             outside.add(node.mem_id)
             continue
-        if place == 0 or tag in _NOT_ITEMS:
-            continue
-        name = next(iter(classes_of(node)), None)
-        group = groups.setdefault((parent.mem_id, tag, name), _Group(parent, tag, name))
-        group.nodes.append(node)
-    return list(groups.values())
+        if place > 0 and tag not in _NOT_ITEMS:
+            groups.setdefault((parent.mem_id, tag), []).append(node)
+    return [_group_of(nodes) for nodes in groups.values() if len(nodes) >= _MIN_ITEMS]
 
 
-def _selector(page: Page, group: _Group) -> str | None:
+def _group_of(nodes: list[LexborNode]) -> RepeatedItems:
+    """Those that share a class, where enough do: an advertisement between the items has another one."""
+    parent, tag = nodes[0].parent, str(nodes[0].tag)
+    assert parent is not None
+    shared = Counter(name for node in nodes for name in classes_of(node))
+    # The order of a class list is that of classes_of, the most telling first.
+    order = {name: place for place, name in enumerate(dict.fromkeys(n for node in nodes for n in classes_of(node)))}
+    best = min(shared, key=lambda name: (-shared[name], rank_name(name), order[name]), default=None)
+    if best is None or shared[best] < _MIN_ITEMS:
+        return RepeatedItems(parent, tag, None, nodes)
+    return RepeatedItems(parent, tag, best, [node for node in nodes if best in classes_of(node)])
+
+
+def _selector(page: Page, group: RepeatedItems) -> str | None:
     """By what the items are called, where only they are called so; else from what they stand in."""
     item = f"{group.tag}.{group.name}" if group.name else group.tag
     if group.name and len(page.tree.css(item)) == len(group.nodes):
@@ -85,6 +103,6 @@ def _selector(page: Page, group: _Group) -> str | None:
     return f"{above} > {item}" if above is not None else None
 
 
-def _have(group: _Group, css: str) -> bool:
+def _have(group: RepeatedItems, css: str) -> bool:
     looked = group.nodes[:_LOOKED_AT]
     return sum(node.css_first(css) is not None for node in looked) >= _MOST * len(looked)

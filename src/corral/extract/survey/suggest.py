@@ -107,16 +107,21 @@ def suggestions(page: Page) -> list[dict[str, Any]]:
         key = (each.css, each.attr, each.regex)
         if key in seen or len(samples) >= _MAX_PER_LABEL or len(kept) >= MAX_SUGGESTIONS:
             continue
-        sample = _sample(page, each)
+        value = extract_from(page, [each.spec()]).record[each.label]
+        sample = _sample_of(value)
         if sample:
             seen.add(key)
             samples.append(sample)
-            kept.append({**asdict(each), "confidence": round(each.confidence, 2), "sample": sample})
+            told = {"confidence": round(each.confidence, 2), "sample": sample, "value": value}
+            kept.append({**asdict(each), **told})
     return kept
 
 
 def _sample(page: Page, suggestion: Suggestion) -> str | None:
-    value = extract_from(page, [suggestion.spec()]).record[suggestion.label]
+    return _sample_of(extract_from(page, [suggestion.spec()]).record[suggestion.label])
+
+
+def _sample_of(value: Any) -> str | None:
     first = value[0] if isinstance(value, list) and value else value
     return first[:_MAX_SAMPLE_CHARS] if isinstance(first, str) and first else None
 

@@ -11,6 +11,7 @@ from corral.extract.fields.extract import Guard, extract_from
 from corral.extract.fields.source import Source
 from corral.extract.list_page import ListFound, listing_of
 from corral.extract.page import Page
+from corral.extract.survey.siblings import find_siblings
 from corral.extract.survey.suggest import suggestions
 
 
@@ -34,6 +35,7 @@ def survey_page(
         case Survey.PAGE:
             told["snippet"] = text[:MAX_SNIPPET_CHARS]
             told["suggestions"] = suggestions(page) if page is not None else []
+            told["siblings"] = find_siblings(page, subject.url) if page is not None else []
         case Survey.MATCHES:
             told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
         case Survey.LIST:
