@@ -1,0 +1,1 @@
+"""Judge the data of a run by the data of earlier runs."""

@@ -1,0 +1,66 @@
+"""A mergeable summary of positive numbers: how many, where they lie, how far they spread, in logarithms."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+_LEAST_DEVIATION = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    count: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+    low: float = math.inf
+    high: float = -math.inf
+
+    def add(self, number: float) -> "Distribution":
+        log = math.log(max(number, 1e-9))
+        return self.merge(Distribution(1.0, log, log * log, log, log))
+
+    def merge(self, other: "Distribution") -> "Distribution":
+        return Distribution(
+            self.count + other.count,
+            self.total + other.total,
+            self.squares + other.squares,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    def scale(self, factor: float) -> "Distribution":
+        return Distribution(self.count * factor, self.total * factor, self.squares * factor, self.low, self.high)
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    @property
+    def typical(self) -> float:
+        """The geometric mean."""
+        return math.exp(self.mean)
+
+    @property
+    def deviation(self) -> float:
+        if self.count < 2:
+            return _LEAST_DEVIATION
+        return math.sqrt(max(self.squares / self.count - self.mean**2, _LEAST_DEVIATION**2))
+
+    def is_far_from(self, history: "Distribution", factor: float) -> bool:
+        """Whether these numbers are off by at least the factor, and more than chance explains."""
+        if not self.count or not history.count:
+            return False
+        shift, limit = abs(self.mean - history.mean), math.log(factor)
+        if self.count < 3:  # too few for a mean: compare them with the extremes
+            beyond = max(self.high - history.high, history.low - self.low)
+            return beyond > limit and shift > 4 * history.deviation
+        return shift > max(limit, 4 * history.deviation / math.sqrt(self.count))
+
+    def document(self) -> list[float]:
+        if not self.count:
+            return []
+        return [round(each, 6) for each in (self.count, self.total, self.squares, self.low, self.high)]
+
+    @classmethod
+    def of(cls, document: Sequence[float]) -> "Distribution":
+        return cls(*document)

@@ -1,0 +1,240 @@
+"""The verdict on the data of a run: whether it is as good as that of earlier runs. Pure."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from corral.domain.quality.profile import MAX_SAMPLE_CHARS, FieldProfile, Profile
+from corral.domain.quality.value_shape import swap_date
+
+_UNLIKELY = 0.001
+_RARE = 0.02  # a share of a history that counts as never
+_FEW = 3  # values below this number are judged one by one, not as a sample
+_SHOWN_CHARS = 80
+_MIN_KNOWN = 4  # characters by which a value is recognized inside another one
+_HEAD_CHARS = 80
+_MAX_LABEL_CHARS = 40
+
+
+class Grade(StrEnum):
+    OK = "ok"
+    SUSPECT = "suspect"  # differs from its history
+    BROKEN = "broken"  # most values of a field are lost, or the page is another one
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    is_on: bool = True
+    min_history: int = 5  # good runs; ten times as many records count as well
+    drop: float = 0.3  # of a fill rate or a number of records, as a share
+
+    def has_history(self, profile: Profile) -> bool:
+        records = max((known.asked for known in profile.fields.values()), default=0.0)
+        return profile.runs >= self.min_history or records >= 10 * self.min_history
+
+
+@dataclass(frozen=True, slots=True)
+class DataFinding:
+    """What is worse than before, and where. Without a field it concerns the records as a whole."""
+
+    field: str | None
+    what: str
+    before: Any
+    after: Any
+    grade: Grade = Grade.SUSPECT
+
+    def document(self) -> dict[str, Any]:
+        return {"field": self.field, "what": self.what, "before": self.before, "after": self.after}
+
+
+@dataclass(frozen=True, slots=True)
+class DataVerdict:
+    findings: tuple[DataFinding, ...] = ()
+
+    @property
+    def grade(self) -> Grade:
+        if not self.findings:
+            return Grade.OK
+        is_broken = any(finding.grade is Grade.BROKEN for finding in self.findings)
+        return Grade.BROKEN if is_broken else Grade.SUSPECT
+
+    @property
+    def is_ok(self) -> bool:
+        return not self.findings
+
+
+def judge(history: Profile, run: Profile, thresholds: Thresholds) -> DataVerdict:
+    """Compare a run with its history. With little history nothing is judged."""
+    if not thresholds.is_on or not thresholds.has_history(history):
+        return DataVerdict()
+    findings = list(_judge_records(history, run, thresholds))
+    for name, known in history.fields.items():
+        observed = run.fields.get(name)
+        if observed is not None:
+            findings += _judge_field(name, known, observed, thresholds)
+        elif _parent_has_values(name, run.fields):
+            findings += _judge_field(name, known, FieldProfile(asked=known.asked / history.runs), thresholds)
+    return DataVerdict(tuple(findings))
+
+
+def _parent_has_values(name: str, fields: Mapping[str, FieldProfile]) -> bool:
+    """A field inside an object is only asked for where there is an object."""
+    parent, _, inner = name.rpartition(".")
+    return bool(inner) and parent in fields and fields[parent].filled > 0
+
+
+def _judge_records(history: Profile, run: Profile, thresholds: Thresholds) -> Iterator[DataFinding]:
+    if history.runs < thresholds.min_history or history.records.typical < 3:
+        return
+    before, after = history.records.typical, run.records.typical if run.records.count else 0.0
+    least = min(0.88 * math.exp(history.records.low), (1 - thresholds.drop) * before)
+    if after < least and before - after >= 2:
+        grade = Grade.BROKEN if after < before / 4 else Grade.SUSPECT
+        yield DataFinding(None, "records", round(before), round(after), grade)
+
+
+def _judge_field(name: str, known: FieldProfile, seen: FieldProfile, limits: Thresholds) -> list[DataFinding]:
+    if lost := _judge_fill(name, known, seen, limits):
+        return [lost]
+    if not seen.values or known.values < limits.min_history:
+        return []
+    for check in (_judge_flags, _judge_kind, _judge_unit, _judge_sizes, _judge_sameness, _judge_samples):
+        # One finding for each field: the others follow from it.
+        if found := check(name, known, seen):
+            return [found]
+    return []
+
+
+def _judge_fill(name: str, known: FieldProfile, seen: FieldProfile, limits: Thresholds) -> DataFinding | None:
+    if not seen.asked or not known.asked:
+        return None
+    before, after = known.filled / known.asked, seen.filled / seen.asked
+    if before - after < limits.drop:
+        return None
+    if seen.asked < _FEW and known.is_required and before > 1 - _RARE:
+        is_unlikely = True
+    else:
+        chance = (known.filled + 0.5) / (known.asked + 1)
+        bound = _UNLIKELY if seen.asked >= _FEW else 0.05
+        is_unlikely = _tail(round(seen.filled), round(seen.asked), chance) < bound
+    if not is_unlikely:
+        return None
+    grade = Grade.BROKEN if after <= 0.1 else Grade.SUSPECT
+    return DataFinding(name, "fill_rate", round(before, 3), round(after, 3), grade)
+
+
+_MARKS = {
+    "is_placeholder": ("placeholder", Grade.BROKEN),
+    "is_refusal": ("error_page", Grade.BROKEN),
+    "has_label": ("label", Grade.SUSPECT),
+    "is_cut": ("truncated", Grade.SUSPECT),
+}
+_CLEAR = frozenset({"is_placeholder", "is_refusal"})  # even in a single value
+
+
+def _judge_flags(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    for flag, (what, grade) in _MARKS.items():
+        before, after = known.flags[flag] / known.values, seen.flags[flag] / seen.values
+        if seen.values < _FEW:
+            is_worse = flag in _CLEAR and before < _RARE and after > 0
+        else:
+            chance = (known.flags[flag] + 0.5) / (known.values + 1)
+            misses = round(seen.values - seen.flags[flag])
+            is_worse = after - before >= 0.3 and _tail(misses, round(seen.values), 1 - chance) < _UNLIKELY
+        if is_worse:
+            return DataFinding(name, what, _example(known), _example(seen), grade)
+    return None
+
+
+def _judge_kind(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    strange = sum(count for kind, count in seen.kinds.items() if known.kinds[kind] / known.values < _RARE)
+    usual, count = known.kinds.most_common(1)[0]
+    unusual = seen.kinds.most_common(1)[0][0]
+    if seen.values < _FEW:
+        # A title may be a number or look like a path; it is no price and no date.
+        is_worse = strange == seen.values and count / known.values > 0.95
+        is_worse = is_worse and not (usual == "text" and unusual in ("number", "boolean", "url"))
+    else:
+        is_worse = strange / seen.values >= 0.4
+    return DataFinding(name, "kind", usual, f"{unusual}: {_example(seen)}") if is_worse else None
+
+
+_NEUTRAL = "numeric"  # does not show the order of day and month
+
+
+def _judge_unit(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    """A currency, a decimal sign or an order of dates that the history does not have."""
+    for group in sorted({unit.partition(":")[0] for unit in seen.units}):
+        before, after = _units_of(known, group), _units_of(seen, group)
+        total, now = sum(before.values()), sum(after.values())
+        if total < _FEW or not now:
+            continue
+        strange = {unit: count for unit, count in after.items() if before.get(unit, 0) / total < _RARE}
+        if sum(strange.values()) / now >= 0.3:
+            was, became = max(before, key=before.__getitem__), max(strange, key=strange.__getitem__)
+            return DataFinding(name, group, was, became)
+    return None
+
+
+def _units_of(profile: FieldProfile, group: str) -> dict[str, int]:
+    units = {unit.partition(":")[2]: count for unit, count in profile.units.items() if unit.startswith(f"{group}:")}
+    units.pop(_NEUTRAL, None)
+    return units
+
+
+def _judge_sizes(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    # A list varies more than a text; numbers vary most.
+    checks = (("length", 1.7 if seen.length.count >= _FEW else 2.5), ("size", 6.0), ("items", 1.7))
+    for what, factor in checks:
+        before, after = getattr(known, what), getattr(seen, what)
+        if before.count >= _FEW and after.is_far_from(before, factor):
+            return DataFinding(name, what, round(before.typical, 2), round(after.typical, 2))
+    return None
+
+
+def _judge_sameness(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    """All records have the same value, where they used to have different ones."""
+    if seen.values < 5 or len(seen.distinct) > max(1, 0.1 * seen.values):
+        return None
+    if known.compared < 10 or known.different / known.compared < 0.5:
+        return None
+    return DataFinding(name, "same_value", round(known.different / known.compared, 2), _example(seen))
+
+
+def _judge_samples(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+    """A known value that has gained a label, lost its end, or exchanged day and month."""
+    if seen.values >= _FEW:
+        return None
+    for after in seen.samples:
+        if after in known.samples:
+            continue
+        for before in known.samples:
+            if what := _compare_texts(before, after):
+                return DataFinding(name, what, before[:_SHOWN_CHARS], after[:_SHOWN_CHARS])
+    return None
+
+
+def _compare_texts(before: str, after: str) -> str | None:
+    if swap_date(before) == after:
+        return "date_order"
+    if len(before) >= _MIN_KNOWN and 0 < after.find(before[:_HEAD_CHARS]) <= _MAX_LABEL_CHARS:
+        return "label"
+    stem = after.rstrip("….[] ")
+    is_shorter = len(stem) < 0.8 * len(before) or (stem != after and len(before) == MAX_SAMPLE_CHARS)
+    return "truncated" if len(stem) >= _MIN_KNOWN and is_shorter and before.startswith(stem) else None
+
+
+def _example(profile: FieldProfile) -> str:
+    return profile.samples[-1][:_SHOWN_CHARS] if profile.samples else ""
+
+
+def _tail(successes: int, trials: int, chance: float) -> float:
+    """The probability of at most this number of successes."""
+    chance = min(max(chance, 1e-9), 1 - 1e-9)
+    if trials > 200:
+        spread = math.sqrt(trials * chance * (1 - chance))
+        return 0.5 * math.erfc((trials * chance - successes - 0.5) / (spread * math.sqrt(2)))
+    terms = (math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(successes + 1))
+    return math.fsum(terms)

@@ -1,0 +1,195 @@
+"""The profile of a template: a summary of bounded size of the values that its fields had."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.quality.distribution import Distribution
+from corral.domain.quality.value_shape import ValueShape, describe_value, is_money
+
+MAX_FIELDS = 200
+_MAX_UNITS = 16
+_MAX_SAMPLES = 8
+MAX_SAMPLE_CHARS = 300
+_MAX_ITEMS = 100  # of a list, whose values are looked at
+_MAX_DISTINCT = 256
+_MAX_DEPTH = 4
+# After this number of runs older ones count half, so that a profile follows a site that changes slowly.
+_MAX_RUNS = 60.0
+_FLAGS = ("is_placeholder", "is_refusal", "is_cut", "has_label")
+
+
+@dataclass(slots=True)
+class FieldProfile:
+    asked: float = 0.0  # records that should have the field
+    filled: float = 0.0  # those that have it
+    is_required: bool = False
+    values: float = 0.0  # more than filled where it is a list
+    kinds: Counter[str] = field(default_factory=Counter)
+    units: Counter[str] = field(default_factory=Counter)  # currencies, decimal signs, orders of dates
+    flags: Counter[str] = field(default_factory=Counter)
+    length: Distribution = field(default_factory=Distribution)
+    size: Distribution = field(default_factory=Distribution)
+    items: Distribution = field(default_factory=Distribution)
+    compared: float = 0.0  # values in runs with several of them, and how many of those were different
+    different: float = 0.0
+    samples: list[str] = field(default_factory=list)  # the latest different values
+    distinct: set[int] = field(default_factory=set)  # of one run; not kept in a history
+
+    def add(self, shape: ValueShape) -> None:
+        self.values += 1
+        self.kinds[shape.kind] += 1
+        self.units.update(shape.units if len(self.units) < _MAX_UNITS else ())
+        self.flags.update(flag for flag in _FLAGS if getattr(shape, flag))
+        if shape.kind == "text":
+            self.length = self.length.add(max(shape.length, 1))
+        if shape.size is not None and shape.size > 0:
+            self.size = self.size.add(shape.size)
+        if len(self.distinct) < _MAX_DISTINCT:
+            self.distinct.add(int.from_bytes(hashlib.blake2b(shape.text.encode(), digest_size=6).digest(), "big"))
+        self._remember(shape.text)
+
+    def _remember(self, text: str) -> None:
+        sample = text[:MAX_SAMPLE_CHARS]
+        if sample not in self.samples:
+            self.samples = [*self.samples, sample][-_MAX_SAMPLES:]
+
+    def merge(self, run: "FieldProfile") -> None:
+        """Add the values of one more run."""
+        for name in ("asked", "filled", "values"):
+            setattr(self, name, getattr(self, name) + getattr(run, name))
+        self.is_required = run.is_required
+        self.kinds.update(run.kinds)
+        self.units.update(run.units)
+        self.units = Counter(dict(self.units.most_common(_MAX_UNITS)))
+        self.flags.update(run.flags)
+        self.length = self.length.merge(run.length)
+        self.size = self.size.merge(run.size)
+        self.items = self.items.merge(run.items)
+        if run.values > 1:
+            self.compared += min(run.values, _MAX_DISTINCT)
+            self.different += len(run.distinct)
+        for sample in run.samples:
+            self._remember(sample)
+
+    def scale(self, factor: float) -> None:
+        for name in ("asked", "filled", "values", "compared", "different"):
+            setattr(self, name, getattr(self, name) * factor)
+        for counter in (self.kinds, self.units, self.flags):
+            for key in counter:
+                counter[key] *= factor  # type: ignore[assignment]
+        self.length, self.size = self.length.scale(factor), self.size.scale(factor)
+        self.items = self.items.scale(factor)
+
+    def document(self) -> dict[str, Any]:
+        numbers = {name: getattr(self, name) for name in _NUMBERS}
+        counters = {name: dict(getattr(self, name)) for name in _COUNTERS}
+        distributions = {name: getattr(self, name).document() for name in _DISTRIBUTIONS}
+        return {**numbers, **counters, **distributions, "samples": self.samples, "is_required": self.is_required}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "FieldProfile":
+        parts: dict[str, Any] = {name: document[name] for name in (*_NUMBERS, "is_required", "samples")}
+        parts |= {name: Counter(document[name]) for name in _COUNTERS}
+        parts |= {name: Distribution.of(document[name]) for name in _DISTRIBUTIONS}
+        return cls(**parts)
+
+
+_NUMBERS = ("asked", "filled", "values", "compared", "different")
+_COUNTERS = ("kinds", "units", "flags")
+_DISTRIBUTIONS = ("length", "size", "items")
+
+
+@dataclass(slots=True)
+class Profile:
+    """The data of one run, or of all good runs so far."""
+
+    runs: float = 0.0
+    records: Distribution = field(default_factory=Distribution)  # per run
+    fields: dict[str, FieldProfile] = field(default_factory=dict)
+
+    def merge(self, run: "Profile") -> None:
+        """Add one more run."""
+        self.runs += run.runs
+        self.records = self.records.merge(run.records)
+        for name, observed in run.fields.items():
+            if name in self.fields or len(self.fields) < MAX_FIELDS:
+                self.fields.setdefault(name, FieldProfile()).merge(observed)
+        if self.runs > _MAX_RUNS:
+            self.runs, self.records = self.runs / 2, self.records.scale(0.5)
+            for known in self.fields.values():
+                known.scale(0.5)
+
+    def document(self) -> dict[str, Any]:
+        fields = {name: known.document() for name, known in self.fields.items()}
+        return {"runs": self.runs, "records": self.records.document(), "fields": fields}
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Profile":
+        fields = {name: FieldProfile.of(known) for name, known in document["fields"].items()}
+        return cls(document["runs"], Distribution.of(document["records"]), fields)
+
+
+def observe(records: Iterable[Mapping[str, Any]], required: Iterable[str], optional: Iterable[str] = ()) -> Profile:
+    """The profile of one run, of the fields that were asked for."""
+    builder = ProfileBuilder()
+    for record in records:
+        builder.add(record, required, optional)
+    return builder.finish()
+
+
+class ProfileBuilder:
+    """Builds the profile of one run, record by record."""
+
+    def __init__(self) -> None:
+        self._profile = Profile(1.0)
+        self._records = 0
+
+    @property
+    def records(self) -> int:
+        return self._records
+
+    def add(self, record: Mapping[str, Any], required: Iterable[str], optional: Iterable[str] = ()) -> None:
+        self._records += 1
+        for names, is_required in ((required, True), (optional, False)):
+            for name in names:
+                self._add_field(name, record.get(name), is_required=is_required, depth=0)
+
+    def finish(self) -> Profile:
+        if self._records:
+            self._profile.records = Distribution().add(self._records)
+        return self._profile
+
+    def _add_field(self, name: str, value: Any, *, is_required: bool, depth: int) -> None:
+        fields = self._profile.fields
+        if name not in fields and len(fields) >= MAX_FIELDS:
+            return
+        known = fields.setdefault(name, FieldProfile(is_required=is_required))
+        known.asked += 1
+        if _is_empty(value):
+            return
+        known.filled += 1
+        if isinstance(value, list):
+            known.items = known.items.add(len(value))
+        for each in _values(value):
+            if isinstance(each, dict) and not is_money(each):
+                if depth < _MAX_DEPTH:
+                    for key, inner in each.items():
+                        self._add_field(f"{name}.{key}", inner, is_required=False, depth=depth + 1)
+            else:
+                known.add(describe_value(each))
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ([], {}) or (isinstance(value, str) and not value.strip())
+
+
+def _values(value: Any) -> Iterator[Any]:
+    values = value[:_MAX_ITEMS] if isinstance(value, list) else [value]
+    for each in values:
+        if isinstance(each, list):
+            yield from (inner for inner in each[:_MAX_ITEMS] if not _is_empty(inner))
+        elif not _is_empty(each):
+            yield each

@@ -1,0 +1,157 @@
+"""What a value looks like: its kind, unit, length and size, without its meaning."""
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+MAX_TEXT = 4_000  # characters that are looked at; the length is that of the whole value
+
+_SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "zł": "PLN", "kr": "KR", "₩": "KRW"}
+_SIGN = r"(?:US\$|C\$|A\$|[€$£¥₹₽₩]|zł|kr\.?|Kč|Ft|CHF|[A-Z]{3}(?![A-Za-z]))"
+_NUMBER = r"[-+]?\d[\d.,'\u00a0\u202f ]*"
+_MONEY = re.compile(
+    rf"(?:(?P<before>{_SIGN})\s?(?P<first>{_NUMBER})|(?P<second>{_NUMBER})\s?(?P<after>{_SIGN}))(?:,?-)?"
+)
+_PLAIN_NUMBER = re.compile(rf"{_NUMBER}%?")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+_NUMERIC_DATE = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(?:[ ,]+\d{1,2}:\d{2}.{0,10})?")
+_WORD_DATE = re.compile(
+    r"(?:\w{2,12}\.?,? )?(?:\d{1,2}(?:st|nd|rd|th|er|\.)?(?: de)? [^\W\d]{3,12}\.?,?(?: de)? \d{4}"
+    r"|[^\W\d]{3,12}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{4}[年년]\s?\d{1,2}[月월]\s?\d{1,2}[日일])"
+)
+_URL = re.compile(r"(?:https?:)?//\S+|/[\w./%-]+")
+_PLACEHOLDER = re.compile(
+    r"(?:n\s?/\s?a|n\.a\.|k\.\s?a\.|s\.o\.|nan|null|none|nil|undefined|unknown|tb[adc]|todo|[-–—?.…_*]+|x{3,}|"
+    r"lorem ipsum.*|placeholder|test|sample|default|loading\.*…?|\{\{.*\}\}|\$\{.*\}|%\w+%|\[object object\]|"
+    r"unbekannt|inconnu|desconocido|sconosciuto|brak|нет данных|不明|未知)",
+    re.IGNORECASE | re.DOTALL,
+)
+_REFUSAL = re.compile(
+    r"\b404\b|not found|no longer (?:available|exists)|access denied|forbidden|are you (?:a )?(?:human|robot)|captcha|"
+    r"verify you are|just a moment|unusual traffic|^(?:please )?(?:sign|log) ?in\b|(?:sign|log) in to|"
+    r"nicht gefunden|nicht mehr verfügbar|zugriff verweigert|^(?:bitte )?(?:anmelden|einloggen)\b|melden sie sich an|"
+    r"introuvable|non trouvée?|accès refusé|^(?:se connecter|connexion|connectez-vous)\b|identifiez-vous|"
+    r"no encontrad[ao]|acceso denegado|^inici(?:ar|e|a) (?:de )?sesión|non trovat[ao]|accesso negato|^accedi\b|"
+    r"não encontrad[ao]|^(?:entrar|iniciar sessão|faça login)\b|niet gevonden|^inloggen\b|nie znaleziono|"
+    r"^zaloguj się|не найден[ао]?|^войдите|見つかりません|ログイン|未找到|请登录|찾을 수 없|로그인",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"[^\W\d][\w ]{0,24}\s?[:：]\s?\S")
+_CUT = re.compile(r"(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
+_MAX_REFUSAL = 120  # a longer text may well speak of logins
+
+
+@dataclass(frozen=True, slots=True)
+class ValueShape:
+    """A value that is there: an empty one has no shape."""
+
+    kind: str  # money, number, date, url, boolean, text
+    units: tuple[str, ...] = ()  # `currency:EUR`, `decimal:,`, `date:day-first`, where the value shows them
+    length: int = 0
+    size: float | None = None  # of a number
+    text: str = ""
+    is_placeholder: bool = False
+    is_refusal: bool = False
+    is_cut: bool = False
+    has_label: bool = False
+
+
+def describe_value(value: Any) -> ValueShape:
+    """The shape of one value: a text, a number, a boolean or an amount of money."""
+    if isinstance(value, bool):
+        return ValueShape("boolean", length=1, text=str(value))
+    if isinstance(value, int | float):
+        return ValueShape("number", length=len(str(value)), size=abs(float(value)), text=str(value))
+    if isinstance(value, dict):
+        return _describe_money(value)
+    return _describe_text(str(value))
+
+
+def is_money(value: Any) -> bool:
+    """Whether a value is an amount with its currency, as the type `money` gives it."""
+    return isinstance(value, dict) and "amount" in value and "currency" in value
+
+
+def _describe_money(value: dict[str, Any]) -> ValueShape:
+    text = f"{value.get('amount')} {value.get('currency')}"
+    size = _size(str(value.get("amount")))
+    units = (f"currency:{value['currency']}",) if value.get("currency") else ()
+    return ValueShape("money", units, len(text), size, text, is_placeholder=size == 0)
+
+
+def _describe_text(whole: str) -> ValueShape:
+    text = " ".join(whole[:MAX_TEXT].split())
+    length = len(whole.strip())
+    if _PLACEHOLDER.fullmatch(text):
+        return ValueShape("text", length=length, text=text, is_placeholder=True)
+    if found := _MONEY.fullmatch(text):
+        number = found["first"] or found["second"]
+        sign = (found["before"] or found["after"]).rstrip(".")
+        size = _size(number)
+        units = (f"currency:{_SIGNS.get(sign, sign)}", *_decimal_unit(number))
+        return ValueShape("money", units, length, size, text, is_placeholder=size == 0)
+    if date := _describe_date(text):
+        return ValueShape("date", (f"date:{date}",), length, text=text)
+    if _PLAIN_NUMBER.fullmatch(text):
+        return ValueShape("number", _decimal_unit(text), length, _size(text), text)
+    if _URL.fullmatch(text):
+        return ValueShape("url", length=length, text=text)
+    return ValueShape(
+        "text",
+        length=length,
+        text=text,
+        is_refusal=len(text) <= _MAX_REFUSAL and _REFUSAL.search(text) is not None,
+        is_cut=_CUT.search(text) is not None,
+        has_label=_LABEL.match(text) is not None,
+    )
+
+
+def _describe_date(text: str) -> str:
+    """`iso`, `words`, `day-first`, `month-first`, `numeric` where the order does not show, or empty."""
+    if _ISO_DATE.fullmatch(text):
+        return "iso"
+    if _WORD_DATE.fullmatch(text):
+        return "words"
+    found = _NUMERIC_DATE.fullmatch(text)
+    if found is None:
+        return ""
+    first, second = int(found[1]), int(found[3])
+    if first > 12 >= second:
+        return "day-first"
+    return "month-first" if second > 12 >= first else "numeric"
+
+
+def swap_date(text: str) -> str | None:
+    """A numeric date with day and month exchanged; None where that is no other date."""
+    found = _NUMERIC_DATE.fullmatch(text)
+    if found is None or found[1] == found[3]:
+        return None
+    return f"{found[3]}{found[2]}{found[1]}{text[found.start(2) :][len(found[2] + found[3]) :]}"
+
+
+def decimal_sign(text: str) -> str:
+    """`,` or `.` where the number shows which of them separates its decimals; otherwise empty."""
+    comma, dot = text.rfind(","), text.rfind(".")
+    if comma >= 0 and dot >= 0:
+        return "," if comma > dot else "."
+    sign = "," if comma >= 0 else "." if dot >= 0 else ""
+    if not sign or text.count(sign) > 1:
+        return {",": ".", ".": ","}.get(sign, "")
+    decimals = len(re.sub(r"\D+$", "", text)) - text.rfind(sign) - 1
+    return sign if decimals != 3 else ""
+
+
+def _decimal_unit(number: str) -> tuple[str, ...]:
+    sign = decimal_sign(number.strip())
+    return (f"decimal:{sign}",) if sign else ()
+
+
+def _size(number: str) -> float | None:
+    sign = decimal_sign(number) or "."
+    digits = re.sub(r"[^\d.,]", "", number).replace("." if sign == "," else ",", "").replace(sign, ".")
+    try:
+        size = abs(float(digits))
+    except ValueError:
+        return None
+    return size if math.isfinite(size) else None
