@@ -3,11 +3,13 @@
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from corral.demo import running_site
 from corral.demo.content import products
+from corral.domain.fields.parse import parse_fields
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import Job, Strategy
@@ -48,7 +50,7 @@ async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, str
     return run
 
 
-async def record_of(app: App, run: Run) -> object:
+async def record_of(app: App, run: Run) -> dict[str, Any]:
     [record] = await app.store.records.of_run(run.id, "", 10)
     return record.data
 
@@ -86,7 +88,11 @@ async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path
 
 async def test_lists_are_replayed_as_lists(tmp_path: Path) -> None:
     needs_chromium()
-    fields = (FieldSpec("names", css=".card .name", all=True), FieldSpec("prices", css=".card .price", all=True))
+    parts = ({"name": "name", "css": ".name"}, {"name": "price", "css": ".price", "type": "money"})
+    fields = (
+        FieldSpec("names", css=".card .name", all=True),
+        *parse_fields([{"name": "cards", "item": ".card", "fields": parts}, {"name": "shop", "const": "demo"}]),
+    )
     async with running_site() as site:
         settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
         async with working(settings) as app:
@@ -94,7 +100,10 @@ async def test_lists_are_replayed_as_lists(tmp_path: Path) -> None:
             replayed = await run_of(app, f"{site.url}/shop?page=2", fields)
             assert replayed.resolved_strategy is Strategy.API_REPLAY
             browsed = await run_of(app, f"{site.url}/shop?page=2", fields, Strategy.BROWSER)
-            assert await record_of(app, replayed) == await record_of(app, browsed)
+            record = await record_of(app, replayed)
+            assert record == await record_of(app, browsed)
+            assert [card["name"] for card in record["cards"]] == record["names"]
+            assert all(card["price"]["amount"] > 0 for card in record["cards"])
 
 
 async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, site: Changing) -> None:

@@ -151,10 +151,10 @@ def _read_page(
     if request.survey is not None:
         subject = Subject(request.url, decoded.text, read.source, read.page)
         return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
-    source = read.source or _plain_source(decoded.text, content_type)
-    facts = page_facts(request.url, request.asked_url, request.status, time.now)
-    context = TypeContext(language=source.language, base_url=request.url, now=time.now)
-    extraction = extract_from(source, request.fields, guard, skipped, facts, context)
+    extraction = Extraction({}, ())
+    if request.fields:
+        source = read.source or _plain_source(decoded.text, content_type)
+        extraction = _extract(request, source, time, guard, skipped)
     record, cut = cut_record(extraction.record)
     extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
     failure, verdict = _classify(request, content_type, decoded.text, extraction.missing, read)
@@ -176,6 +176,14 @@ def _read_page(
         else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
+
+
+def _extract(
+    request: ReadRequest, source: Source, time: ReadTime, guard: Guard, skipped: Collection[int]
+) -> Extraction:
+    facts = page_facts(request.url, request.asked_url, request.status, time.now)
+    context = TypeContext(language=source.language, base_url=request.url, now=time.now)
+    return extract_from(source, request.fields, guard, skipped, facts, context)
 
 
 def _plain_source(text: str, content_type: str) -> Source:
