@@ -26,6 +26,18 @@ VERBS: tuple[Verb | Group, ...] = (
         "List the pages of a crawl in one state, with the reason.",
         _COLLECT,
     ),
+    Verb(
+        "record",
+        "recording.record:record",
+        "Record a page and what its fields give, as a test.",
+        _COLLECT,
+    ),
+    Verb(
+        "test",
+        "recording.replay:test",
+        "Read recorded pages again, offline, and compare the output.",
+        _COLLECT,
+    ),
     Group(
         "job",
         "Jobs, which say what to collect: add, list, show, remove.",

@@ -5,7 +5,7 @@ It is pure and takes all it needs as values, so that it can be done in a process
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -59,6 +59,7 @@ class ReadRequest:
     crawl: CrawlReadOptions | None = None  # asked for beside the record
     max_value_chars: int = DEFAULT_CHARS  # longer values are cut and listed in the problems
     max_links: int = MAX_LINKS  # of a page of a crawl
+    now: datetime | None = None  # of a recorded page, when it was recorded; None is the reader's clock
 
     @property
     def content_type(self) -> str:
@@ -122,6 +123,8 @@ def read_page(
 
     `memory` makes the pages of a crawl faster; without one, nothing is remembered.
     """
+    if request.now is not None:
+        time = time._replace(now=request.now)
     with limit_values(request.max_value_chars):
         return _read_page(request, time, guard, skipped, ReadMemory() if memory is None else memory)
 

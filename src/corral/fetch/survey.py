@@ -1,15 +1,17 @@
 """Fetches a page as a run would, and surveys it for a person who writes a job."""
 
+import base64
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 
-from corral.domain.jobs.survey import READING_S
+from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.ports.execution import Executor, Task
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
 from corral.extract.page_reader import ReadAnswer, ReadRequest
+from corral.extract.recording import recordable_headers
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.parsing.pool import PageReader
 
@@ -28,16 +30,36 @@ class SurveyExecutor:
         seen = _LastRead(self._reader)
         async with self._open_executor(seen) as executor:
             outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
+            what = task.payload.read(SurveyPayload).survey
+            if what is Survey.RECORDING and seen.request is not None:
+                return await self._record(seen.request, outcome)
             if not isinstance(outcome, Fetched):
                 return outcome
             if seen.request is None:
                 kind = outcome.stats.get("content_type") or "no document"
                 return _fail("content_type", f"the target answers with {kind}, which cannot be read", outcome)
-            request = replace(seen.request, survey=task.payload.read(SurveyPayload).survey)
+            request = replace(seen.request, survey=what)
             read = await self._reader.read(request, max(0.0, ends_at - time.monotonic()))
         if isinstance(read, Failed):
             return replace(read, stats={**outcome.stats, **read.stats})
         return Fetched(outcome.stats, (*outcome.records, read.record), outcome.missing)
+
+    async def _record(self, request: ReadRequest, outcome: Outcome) -> Outcome:
+        """Return the page as the reader got it. A page that fails by its status or content can be recorded, too."""
+        if not isinstance(outcome, Fetched):
+            read = await self._reader.read(request)
+            if isinstance(read, ReadAnswer) and read.failure is None:
+                return outcome  # the fetch failed, and what was read is only a part of the page
+        look = await self._reader.read(replace(request, looks_only=True))
+        page = {
+            "url": request.url,
+            "requested_url": request.asked_url,
+            "status": request.status,
+            "headers": [list(pair) for pair in recordable_headers(request.headers)],
+            "body": base64.b64encode(request.body).decode("ascii"),
+            "is_shell": isinstance(look, ReadAnswer) and look.is_shell,
+        }
+        return Fetched({}, ({}, page))
 
 
 class _LastRead:

@@ -12,3 +12,4 @@ class Survey(StrEnum):
     PAGE = "page"  # what is there to be collected
     MATCHES = "matches"  # how often each of the asked fields is there
     LIST = "list"  # the first field is the links of a list, a second one the link to its next page
+    RECORDING = "recording"  # the page itself, to be stored as a test

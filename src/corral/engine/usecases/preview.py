@@ -164,6 +164,20 @@ class Previews:
         found = await self._look(payload, strategy, field=None, session=session, timeout_s=timeout_s)
         return asked, found
 
+    async def fetch_page(self, job: Job, strategy: Strategy) -> tuple[Strategy, dict[str, Any]]:
+        """Fetch the target of a job that is not stored, as a run would, and return the page itself.
+
+        `auto` takes the browser where the page is an empty shell that a script fills.
+        """
+        payload = replace(SurveyPayload.of_job(job), survey=Survey.RECORDING)
+        is_auto = strategy is Strategy.AUTO
+        chosen = Strategy.HTTP if is_auto else strategy
+        page = (await self._look(payload, chosen, field="url", timeout_s=job.timeout_s)).survey
+        if is_auto and page["is_shell"] and Strategy.BROWSER in self._offers:
+            chosen = Strategy.BROWSER
+            page = (await self._look(payload, chosen, field="url", timeout_s=job.timeout_s)).survey
+        return chosen, page
+
     async def _session_of(self, job: Job) -> SealedSession | None:
         """Return the strategy that a run would get."""
         found = await self._store.sessions.newest(job.id, None, _MAX_SESSIONS)

@@ -7,6 +7,7 @@ side of the link reads from a plain socket.
 
 import struct
 from dataclasses import astuple, dataclass, replace
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -91,6 +92,7 @@ class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
     crawl: CrawlReadOptions | None
     max_value_chars: int
     max_links: int
+    now: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ def encode_head(question: Question) -> bytes:
         asked.crawl,
         asked.max_value_chars,
         asked.max_links,
+        asked.now,
     )
     encoded = _encoder.encode(head)
     return request_header.pack(len(encoded), len(asked.body)) + encoded
@@ -153,6 +156,7 @@ def decode_question(head: bytes, body: bytes) -> Question:
         asked.crawl,
         asked.max_value_chars,
         asked.max_links,
+        asked.now,
     )
     return Question(request, asked.cpu_s, frozenset(asked.skipped), asked.has_more)
 

@@ -1,0 +1,1 @@
+"""`corral record` and `corral test`: pages stored as tests of an extraction."""

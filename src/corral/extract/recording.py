@@ -1,0 +1,132 @@
+"""A recorded page: what a reader needs to read it again, and how its output is compared with the expected one."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from corral.domain.errors import BadInput
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.runs.outcome import Failed
+from corral.extract.page_reader import ReadAnswer, ReadRequest
+
+VERSION = 1
+# The headers that reading or classifying a page depends on. All others are left out: some hold secrets.
+_HEADERS = frozenset(
+    {
+        *("content-type", "content-language", "x-robots-tag", "retry-after", "server", "cf-mitigated"),
+        *("x-amzn-waf-action", "x-sucuri-block", "x-dd-b", "x-datadome", "x-iinfo"),
+    }
+)
+_SET_COOKIE = "set-cookie"
+_ABSENT = object()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPage:
+    url: str
+    requested_url: str
+    status: int
+    strategy: str
+    recorded_at: datetime  # the time at which the page is read, whenever that happens
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    def to_request(self, fields: tuple[FieldSpec, ...]) -> ReadRequest:
+        return ReadRequest(
+            self.body, self.url, self.requested_url, self.status, self.headers, fields, now=self.recorded_at
+        )
+
+    def document(self) -> dict[str, Any]:
+        """All but the body."""
+        return {
+            "version": VERSION,
+            "url": self.url,
+            "requested_url": self.requested_url,
+            "status": self.status,
+            "strategy": self.strategy,
+            "recorded_at": self.recorded_at.astimezone(UTC).isoformat(),
+            "headers": [list(pair) for pair in self.headers],
+        }
+
+
+def parse_recorded_page(document: Any, body: bytes) -> RecordedPage:
+    try:
+        if document["version"] != VERSION:
+            raise BadInput(f"its version is {str(document['version'])[:20]}, and this program reads {VERSION}")
+        recorded_at = datetime.fromisoformat(document["recorded_at"])
+        return RecordedPage(
+            url=_text(document["url"]),
+            requested_url=_text(document["requested_url"]),
+            status=int(document["status"]),
+            strategy=_text(document["strategy"]),
+            recorded_at=recorded_at if recorded_at.tzinfo else recorded_at.replace(tzinfo=UTC),
+            headers=tuple((_text(name), _text(value)) for name, value in document["headers"]),
+            body=body,
+        )
+    except KeyError as missing:
+        raise BadInput(f"page.json lacks {missing}") from None
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"page.json is not a recorded page: {error}") from None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value
+
+
+def recordable_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    """The headers that matter to a reader, without secrets: of cookies only the names, which tell a bot detection."""
+    chosen = []
+    for name, value in headers:
+        lower = name.lower()
+        if lower in _HEADERS:
+            chosen.append((lower, value))
+        elif lower == _SET_COOKIE:
+            chosen.extend((lower, f"{line.partition('=')[0].strip()}=") for line in value.split("\n") if "=" in line)
+    return tuple(chosen)
+
+
+def output_of(read: ReadAnswer | Failed) -> dict[str, Any]:
+    """What a test of the page compares: a failed page has no record."""
+    failure = read if isinstance(read, Failed) else read.failure
+    if failure is not None:
+        return {"failure": f"{failure.code}:{failure.detail}" if failure.detail else failure.code.value}
+    assert isinstance(read, ReadAnswer)
+    told: dict[str, Any] = {"record": read.record, "missing": list(read.missing)}
+    optional = {"details": read.details, "problems": read.problems, "dropped": read.dropped}
+    return told | {name: value for name, value in optional.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One value that is not as expected; `expected` or `actual` is None where it is not there at all."""
+
+    path: str
+    expected: Any
+    actual: Any
+
+    def document(self) -> dict[str, Any]:
+        return {"path": self.path, "expected": self.expected, "actual": self.actual}
+
+
+def compare_outputs(expected: Any, actual: Any, path: str = "") -> list[Difference]:
+    """Compare value by value, into objects and into lists of the same length."""
+    if isinstance(expected, Mapping) and isinstance(actual, Mapping):
+        return [
+            each
+            for name in [*expected, *(name for name in actual if name not in expected)]
+            for each in compare_outputs(
+                expected.get(name, _ABSENT), actual.get(name, _ABSENT), f"{path}.{name}" if path else str(name)
+            )
+        ]
+    if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        return [
+            each
+            for place, (before, after) in enumerate(zip(expected, actual, strict=True))
+            for each in compare_outputs(before, after, f"{path}[{place}]")
+        ]
+    if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
+        return []
+    return [Difference(path, None if expected is _ABSENT else expected, None if actual is _ABSENT else actual)]
