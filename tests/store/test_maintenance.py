@@ -147,7 +147,9 @@ async def test_a_result_stored_twice_is_found(store: Store, sql: Sql) -> None:
     [run_id] = await _finish_runs(store, 1)
     sql("DROP INDEX records_by_run")
     try:
-        sql(f"INSERT INTO records SELECT '{new_id()}', run_id, job_id, item_key, data, created_at FROM records")
+        sql(
+            f"INSERT INTO records SELECT '{new_id()}', run_id, job_id, item_key, data, created_at, details FROM records"
+        )
         [found] = await store.maintenance.audit()
         assert (found.rule, found.subject) == ("a result is stored once", run_id)
     finally:

@@ -63,6 +63,7 @@ FULL = {
     "workers": 3,
     "since": "01900000-0000-7000-8000-000000000000",
     "fields": [{"name": "title", "css": "h1"}],
+    "page_fields": [{"match": "/a/*", "fields": [{"name": "price", "css": "b"}]}],
     "only_fields": True,
     "listing": {"item_links": {"css": "h2 > a"}},
 }

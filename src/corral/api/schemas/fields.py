@@ -40,6 +40,12 @@ FieldType = Literal[
 Nth = Annotated[int, Field(strict=True, ge=-10_000, le=10_000)]
 
 
+Length = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
+ConstText = Annotated[str, StringConstraints(max_length=10_000)]
+MomentText = Annotated[str, StringConstraints(max_length=100)]
+ConstNumber = Annotated[float, Field(strict=True, ge=-1e300, le=1e300)]
+
+
 class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
@@ -54,11 +60,11 @@ class Rules(Strict):
     """What a value has to be like; one that is not is kept, and the run is partial."""
 
     required: StrictBool | None = None
-    min_length: Annotated[int, Field(strict=True, ge=0)] | None = None
-    max_length: Annotated[int, Field(strict=True, ge=0)] | None = None
-    min: int | float | str | None = Field(None, description="a number, or an ISO 8601 date or time")
-    max: int | float | str | None = None
-    allowed: list[str | int | float | bool] | None = Field(None, max_length=1_000)
+    min_length: Length | None = None
+    max_length: Length | None = None
+    min: ConstNumber | MomentText | None = Field(None, description="a number, or an ISO 8601 date or time")
+    max: ConstNumber | MomentText | None = None
+    allowed: list[ConstText | ConstNumber | StrictBool] | None = Field(None, max_length=1_000)
     pattern: Selector | None = Field(None, description="a regular expression that matches anywhere in the text")
 
 
@@ -92,7 +98,7 @@ class ValueRecipe(Strict):
     first: StrictBool | None = Field(None, description="the same as `nth: 1`")
     last: StrictBool | None = Field(None, description="the same as `nth: -1`")
     nth: Nth | None = Field(None, description="take this match, counted from 1, or from -1 at the end")
-    const: str | int | float | bool | None = Field(None, description="this value, whatever the page shows")
+    const: ConstText | ConstNumber | StrictBool | None = Field(None, description="this value, whatever the page shows")
     page: Literal["url", "requested_url", "time", "status"] | None = Field(
         None, description="what is known of the page itself: its URL after redirects, when it was read …"
     )

@@ -221,7 +221,8 @@ def _check(spec: FieldSpec, document: dict[str, Any], field: str, *, is_inside: 
     if spec.page is not None and spec.page not in PAGE_FACTS:
         raise BadInput(f"page is one of {', '.join(PAGE_FACTS)}", field=f"{field}.page")
     if spec.attr is not None and not spec.selector and not is_inside:
-        raise BadInput("attr takes an attribute of what css or xpath matches; give one of them too", field=field)
+        told = "attr takes an attribute of what css or xpath matches; give one of them too"
+        raise BadInput(told, field=field, hint='for example {"css": "a", "attr": "href"}')
     if spec.fields:
         strange = [name for name in ("attr", "regex", "join", "type") if getattr(spec, name) is not None]
         if strange:
