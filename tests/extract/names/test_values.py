@@ -1,5 +1,7 @@
 """Values as pages write them: prices, ratings, labels in lines, bylines, names in structured data."""
 
+import time
+
 import pytest
 
 from corral.extract.names.named_values import NamedValues
@@ -76,3 +78,24 @@ def test_the_title_element_alone_names_the_page_but_no_product() -> None:
     shell = "<title>Shop</title><div id=root></div>"
     assert (find(shell, "title"), find(shell, "name")) == (["Shop"], [])
     assert find(f"{shell}<h1>Shop</h1>", "name") == ["Shop"]
+
+
+@pytest.mark.parametrize(
+    "html",
+    [
+        ld('{"a":' + "/*" * 100_000),
+        ld('{"@type":"Product","offers":{"price":"' + "1" * 200_000 + '"}}'),
+        "<table>" + "<tr><th>a<th>b</tr><tr><td>1<td>2</tr>" * 2_000,
+        "<h1>x</h1>" + "<li class=i><h2><a href=x>t</a></h2><time>a</time></li>" * 3_000,
+        "<title>" + " - a" * 5_000 + "</title><h1>" + " - b" * 5_000 + "</h1>",
+        "<div itemscope itemref='a b'></div>" * 1_000 + "<div id=a>" + "<b itemprop=x>1</b>" * 1_000,
+        "<div class=a>" * 2_000 + "<span itemprop=name>x</span>" * 200,
+    ],
+)
+def test_hostile_pages_take_little_time(html: str) -> None:
+    values = NamedValues(Page(html, URL))
+    began = time.process_time()
+    for name in ("title", "author", "date", "price", "sku", "currency"):
+        values.find_one(name)
+    # Quadratic ones took minutes.
+    assert time.process_time() - began < 5

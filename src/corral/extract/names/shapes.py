@@ -119,6 +119,8 @@ _LABEL_CHARS = {
     "title": 200,
 }
 _MAX_LABEL_VALUE_CHARS = 400
+# A value with a form is short: patterns are not tried on more.
+_MAX_SHAPED_CHARS = 2_000
 _MAX_LABEL_AUTHORS = 8
 # Lists in which an entry may stand twice.
 _REPEATING = frozenset(("ingredients", "instructions", "breadcrumbs"))
@@ -127,7 +129,7 @@ _REPEATING = frozenset(("ingredients", "instructions", "breadcrumbs"))
 def shape(name: str, values: list[str]) -> tuple[str, ...]:
     """The values that fit the name, each once."""
     form = _SHAPES.get(name)
-    fitting = values if form is None else [each for value in values for each in form(value)]
+    fitting = values if form is None else [each for value in values for each in form(value[:_MAX_SHAPED_CHARS])]
     return tuple(fitting) if name in _REPEATING else tuple(dict.fromkeys(fitting))
 
 

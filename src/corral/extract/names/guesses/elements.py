@@ -3,10 +3,11 @@
 import re
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.zones import is_beside, is_hidden
+from corral.extract.names.guesses.zones import MAX_LEVELS, is_beside, is_hidden, marks_of
 from corral.extract.names.words.money import find_money
 from corral.extract.page import Page
 
@@ -38,7 +39,7 @@ class PageElements:
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._repeated: dict[int, bool] = {}  # by element, whether it is an item of a list
+        self._repeated: dict[tuple[int, str | None, str], bool] = {}  # by holder, tag and class: items of a list
 
     @cached_property
     def heading(self) -> LexborNode | None:
@@ -72,19 +73,21 @@ class PageElements:
         for _ in range(8):
             if above is None or above.parent is None or above.tag in ("body", "main", "form"):
                 return False
-            known = self._repeated.get(above.mem_id)
-            if known is None:
-                known = self._repeated[above.mem_id] = self._is_repeated(above)
-            if known:
+            if self._is_repeated(above, above.parent):
                 return True
             above = above.parent
         return False
 
-    def _is_repeated(self, node: LexborNode) -> bool:
+    def _is_repeated(self, node: LexborNode, parent: LexborNode) -> bool:
         marks = node.attributes.get("class") or ""
-        siblings = node.parent.iter() if node.parent is not None else iter(())
-        alike = [each for each in siblings if each.tag == node.tag and (each.attributes.get("class") or "") == marks]
-        return len(alike) >= 3 and sum(1 for each in alike[:6] if self._is_item(each)) >= 3
+        key = (parent.mem_id, node.tag, marks)
+        known = self._repeated.get(key)
+        if known is None:
+            alike = (each for each in parent.iter() if each.tag == node.tag)
+            first = list(islice((each for each in alike if (each.attributes.get("class") or "") == marks), 6))
+            known = len(first) >= 3 and sum(1 for each in first if self._is_item(each)) >= 3
+            self._repeated[key] = known
+        return known
 
     def _is_item(self, node: LexborNode) -> bool:
         if node.css_first("h2 a[href], h3 a[href], h4 a[href], a[href] h2, a[href] h3, a[href] h4") is not None:
@@ -139,7 +142,7 @@ def is_site_heading(node: LexborNode) -> bool:
     for _ in range(6):
         if above is None or above.tag in ("body", "main", "article", "section"):
             return False
-        if _HEAD.search(f"{above.attributes.get('class') or ''} {above.attributes.get('id') or ''}"):
+        if _HEAD.search(marks_of(above)):
             return True
         above = above.parent
     return False
@@ -147,10 +150,15 @@ def is_site_heading(node: LexborNode) -> bool:
 
 def is_inside(node: LexborNode, tags: tuple[str, ...]) -> bool:
     above = node.parent
-    while above is not None:
-        if above.tag in tags and not (
-            above.tag == "header" and above.parent is not None and above.parent.tag in ("article", "main", "section")
-        ):
+    for _ in range(MAX_LEVELS):
+        if above is None:
+            return False
+        if above.tag in tags and not (above.tag == "header" and _is_part(above.parent)):
             return True
         above = above.parent
     return False
+
+
+def _is_part(node: LexborNode | None) -> bool:
+    """True for parts of a page whose own header belongs to the subject."""
+    return node is not None and node.tag in ("article", "main", "section")

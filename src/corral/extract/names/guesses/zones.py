@@ -28,15 +28,21 @@ _OLD_PRICE = re.compile(
     re.IGNORECASE,
 )
 
+_MAX_MARK_CHARS = 200
+# Pages made by people are less deep. Each element is looked at with what holds it.
+MAX_LEVELS = 200
+
 
 def marks_of(node: LexborNode) -> str:
     attributes = node.attributes
-    return f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
+    return f"{(attributes.get('class') or '')[:_MAX_MARK_CHARS]} {(attributes.get('id') or '')[:_MAX_MARK_CHARS]}"
 
 
 def is_beside(node: LexborNode | None) -> bool:
     """True inside a part that is not about the subject of the page."""
-    while node is not None and node.tag not in ("body", "html", "main"):
+    for _ in range(MAX_LEVELS):
+        if node is None or node.tag in ("body", "html", "main"):
+            return False
         tag = node.tag or ""
         if tag in _TAGS or tag in _HIDDEN or _BESIDE.search(marks_of(node)):
             return True
@@ -45,7 +51,9 @@ def is_beside(node: LexborNode | None) -> bool:
 
 
 def is_hidden(node: LexborNode | None) -> bool:
-    while node is not None and node.tag != "body":
+    for _ in range(MAX_LEVELS):
+        if node is None or node.tag == "body":
+            return False
         if node.tag in _HIDDEN:
             return True
         node = node.parent

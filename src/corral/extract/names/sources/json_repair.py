@@ -15,6 +15,8 @@ _STRING_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n\r]*', re.
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?![\\/"bfnrtu])')
 _MAX_BLOCKS = 100
+_MAX_COMMENTS = 500
+_MAX_QUOTES = 100_000
 
 
 def load_json(text: str) -> list[Any]:
@@ -52,6 +54,8 @@ def _unescape(text: str) -> str:
 
 
 def _drop_comments(text: str) -> str:
+    if text.count("/*") > _MAX_COMMENTS or text.count('"') > _MAX_QUOTES:
+        return text  # each open comment or string is searched to the end
     text = _STRING_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     return _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
 

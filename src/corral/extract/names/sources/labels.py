@@ -108,10 +108,10 @@ class Labels:
 
     def _single_data_row(self, row: LexborNode, cells: list[LexborNode]) -> Iterator[LabelRow]:
         """A head of labels above the only row of values."""
-        following = [each for each in _rows_after(row) if each.css_first("td") is not None]
-        if len(following) != 1:
+        following = _only_row_after(row)
+        if following is None:
             return
-        values = [cell for cell in following[0].iter() if cell.tag == "td"]
+        values = [cell for cell in following.iter() if cell.tag == "td"]
         if len(values) == len(cells):
             for label, value in zip(cells, values, strict=True):
                 yield from self._row("table", self._page.text_of(label), value, self._list_texts(value))
@@ -275,12 +275,19 @@ def _next_element(node: LexborNode) -> LexborNode | None:
     return following
 
 
-def _rows_after(row: LexborNode) -> Iterator[LexborNode]:
-    table = row.parent
-    while table is not None and table.tag != "table":
+def _only_row_after(head: LexborNode) -> LexborNode | None:
+    """The second row of a table that has two and begins with this one."""
+    table = head.parent
+    while table is not None and table.tag in ("thead", "tbody"):
         table = table.parent
-    seen = False
-    for each in table.css("tr") if table is not None else ():
-        if seen:
-            yield each
-        seen = seen or each.mem_id == row.mem_id
+    if table is None or table.tag != "table" or _element_before(head) is not None:
+        return None
+    rows = table.css("tr")
+    return rows[1] if len(rows) == 2 and rows[0].mem_id == head.mem_id else None
+
+
+def _element_before(node: LexborNode) -> LexborNode | None:
+    before = node.prev
+    while before is not None and (before.tag or "").startswith("-"):
+        before = before.prev
+    return before

@@ -2,13 +2,14 @@
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.zones import is_beside
+from corral.extract.names.guesses.zones import MAX_LEVELS, is_beside
 from corral.extract.names.sources.entity import MAX_ENTITIES, Entity
 from corral.extract.names.words.text import clean_value, local_name
 from corral.extract.page import Page
 
 SOURCE = "microdata"
 _MAX_NODES = 10_000
+_MAX_REFERENCES = 100
 _URL_OF = {"link": "href", "img": "src", "audio": "src", "video": "src", "source": "src", "embed": "src"}
 _URL_OF |= {"iframe": "src", "track": "src", "object": "data"}
 # Properties whose value is the address of a link. Elsewhere pages mean its text, as in <a itemprop="author">.
@@ -110,9 +111,9 @@ def _is_schema_term(url: str) -> bool:
 
 def _scope_above(node: LexborNode, scopes: dict[int, Entity]) -> Entity | None:
     above = node.parent
-    while above is not None:
-        found = scopes.get(above.mem_id)
-        if found is not None:
+    for _ in range(MAX_LEVELS):
+        found = scopes.get(above.mem_id) if above is not None else None
+        if found is not None or above is None:
             return found
         above = above.parent
     return None
@@ -121,7 +122,7 @@ def _scope_above(node: LexborNode, scopes: dict[int, Entity]) -> Entity | None:
 def _owners_by_reference(page: Page, nodes: list[LexborNode], scopes: dict[int, Entity]) -> dict[int, Entity]:
     """For each property that `itemref` gives to a scope elsewhere, that scope."""
     owners: dict[int, Entity] = {}
-    for node in nodes:
+    for node in [node for node in nodes if node.attributes.get("itemref")][:_MAX_REFERENCES]:
         for name in (node.attributes.get("itemref") or "").split()[:20]:
             scope = scopes.get(node.mem_id)
             root = _by_id(page, name)

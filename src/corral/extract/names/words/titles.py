@@ -65,6 +65,8 @@ _GENERIC = frozenset(
     ]
 )
 _MIN_SITE_CHARS = 4
+# A longer one is no title; all pairs of its separators would be compared.
+_MAX_TITLE_CHARS = 500
 _MIN_SITE_SHARE = 0.6
 
 
@@ -90,6 +92,8 @@ def host_of(url: str) -> str:
 
 def strip_site(title: str, site: frozenset[str]) -> str:
     """Without a first or last segment that names the site."""
+    if len(title) > _MAX_TITLE_CHARS:
+        return title
     for _ in range(3):
         shorter = _strip_once(title, site)
         if shorter == title:
@@ -129,7 +133,7 @@ def _is_most_of(part: str, whole: str) -> bool:
 def segment_equal(title: str, heading: str) -> bool:
     """True where the heading is one or several whole segments of the title."""
     folded = fold(heading)
-    if not folded:
+    if not folded or len(title) > _MAX_TITLE_CHARS:
         return False
     starts = [0, *(cut.end() for cut in _SEPARATOR.finditer(title))]
     ends = [*(cut.start() for cut in _SEPARATOR.finditer(title)), len(title)]
@@ -138,7 +142,7 @@ def segment_equal(title: str, heading: str) -> bool:
 
 def longest_segment(title: str) -> str:
     """For a title of which nothing else is known: without a short last segment behind a strong separator."""
-    cuts = list(_STRONG.finditer(title))
+    cuts = list(_STRONG.finditer(title)) if len(title) <= _MAX_TITLE_CHARS else []
     if not cuts:
         return title
     head, tail = title[: cuts[-1].start()].strip(), title[cuts[-1].end() :].strip()
