@@ -21,7 +21,7 @@ from corral.settings import load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_node
 
-_FIELDS = (FieldSpec("title"), FieldSpec("heading", css="h1"))
+_FIELDS = (FieldSpec("title", css="title"), FieldSpec("heading", css="h1"))
 
 
 class Scrape:
