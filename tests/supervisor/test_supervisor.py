@@ -145,7 +145,7 @@ def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Superv
     slow = Service("slow", lambda _: NEVER_WELL, command=program("slow", tmp_path), adopts=Adopts.NEVER, start_s=0.3)
     supervisor = supervising(slow)
     supervisor.want(["slow"])
-    with pytest.raises(ServiceFailed, match=r"slow: .*not well"):
+    with pytest.raises(ServiceFailed, match=r"slow: .*not healthy"):
         supervisor.wait_up(["slow"])
     assert status_of(supervisor, "slow").pid is None
 

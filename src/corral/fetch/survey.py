@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from corral.domain.jobs.survey import READING_S, Survey
 from corral.domain.ports.execution import Executor, Task
-from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.extract.recording import recordable_headers
@@ -30,6 +30,8 @@ class SurveyExecutor:
         seen = _LastRead(self._reader)
         async with self._open_executor(seen) as executor:
             outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
+            if isinstance(outcome, Deferred):
+                return outcome
             what = task.payload.read(SurveyPayload).survey
             if what is Survey.RECORDING and seen.request is not None:
                 return await self._record(seen.request, outcome)

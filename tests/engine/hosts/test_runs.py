@@ -278,7 +278,7 @@ async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)
             await until(lambda: bool(app.door and app.door.limiter.watched))
-            with pytest.raises(CannotLook, match="not asked for now"):
+            with pytest.raises(CannotLook, match="deferred by"):
                 await app.previews.look(f"{site.url}/", Survey.PAGE)
     assert seen is not None
     assert site.hits["/"] == hits
