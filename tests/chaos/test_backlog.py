@@ -38,6 +38,7 @@ async def test_a_backlog_does_not_delay_what_a_killed_worker_or_node_left(one_st
     assert check(one_stack.url, client.answered) == []
     order = read_claim_order(one_stack.url)
     assert order.violations == []
+    assert order.overtaken == []
     of_worker = reclaims(events, worker_killed, node_killed)
     of_node = reclaims(events, node_killed, float("inf"))
     assert of_worker

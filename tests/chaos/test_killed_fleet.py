@@ -40,6 +40,7 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
     assert {(run.state, run.losses) for run in ended} == {("completed", 0)}
     order = read_claim_order(url)
     assert order.violations == []
+    assert order.overtaken == []
     waits = measure_reclaims(url, killed)
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK

@@ -187,7 +187,7 @@ class CrawlPlan:
         return tuple(PageFields.of(each) for each in self.page_fields)
 
     def fields_for(self, url: str) -> tuple[FieldSpec, ...]:
-        """What is asked of the page at a canonical address."""
+        """Return the fields of the page at a canonical address."""
         return choose_fields(url, self._patterns, self.field_specs) if self.page_fields else self.field_specs
 
     @property

@@ -1,1 +1,1 @@
-"""What is asked of a page: fields, the recipes that find them, and the rules for their values."""
+"""Fields of a page: their recipes, their types and the rules for their values."""

@@ -42,10 +42,10 @@ class HtmlSource:
         self._page = page
 
     def find(self, name: str) -> Sequence[FoundValue]:
-        return self._named.find(name)
+        return self._names.find(name)
 
     def find_one(self, name: str) -> FoundValue | None:
-        return self._named.find_one(name)
+        return self._names.find_one(name)
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.jsonpath is not None:
@@ -87,7 +87,7 @@ class HtmlSource:
         return self._elements is not None
 
     @cached_property
-    def _named(self) -> "NamedValues":
+    def _names(self) -> "NamedValues":
         from corral.extract.names.named_values import NamedValues  # noqa: PLC0415 - many jobs have selectors only
 
         return NamedValues(self._named_page)

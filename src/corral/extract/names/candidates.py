@@ -27,7 +27,7 @@ QUALITY = {
     "markup": 0.5,
     "list": 0.4,
 }
-# What is said by the page or the site, not by the main entity itself, is a little less sure.
+# Values of the page or of the site are a little less sure than those of the main entity.
 BESIDE_FACTOR = 0.9
 _AGREES = 0.6
 _CONTRADICTS = 0.93
