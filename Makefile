@@ -4,7 +4,7 @@ MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
 # Many processes are started, each of which would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-dev setup-bench run test bench eval chaos soak lint format lock clean
+.PHONY: help setup setup-dev setup-bench run test bench eval eval-mutations chaos soak lint format lock clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -58,6 +58,9 @@ bench: setup-bench ## Compare with the peers, side by side; prints ratios
 
 eval: setup-dev ## Precision and recall of bare field names on recorded pages, with the misses
 	@$(BIN)/python -m eval
+
+eval-mutations: setup-dev ## Verdicts on broken and good data of 30 templates, with the misses
+	@$(BIN)/python -m eval.mutations
 
 chaos: setup-dev ## All tests, in their long versions
 	@scripts/services

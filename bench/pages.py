@@ -36,7 +36,7 @@ def path_of(number: int, count: int = COUNT) -> str:
     return f"page-{number % count}.html"
 
 
-def _page(number: int, count: int = COUNT) -> str:
+def source_of(number: int, count: int = COUNT) -> str:
     dice = random.Random(number)
     targets = [path_of(dice.randrange(count), count) for _ in range(_LINKS)]
     links = "".join(f'<li><a href="/{target}">{dice.choice(_WORDS)}</a></li>' for target in targets)
@@ -55,7 +55,7 @@ def nginx(count: int = COUNT) -> Iterator[Service]:
         folder = Path(name)
         folder.chmod(0o755)
         for number in range(count):
-            (folder / path_of(number, count)).write_text(_page(number, count))
+            (folder / path_of(number, count)).write_text(source_of(number, count))
         with _served(folder) as service:
             yield service
 

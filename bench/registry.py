@@ -8,7 +8,20 @@ from bench.model import Bench
 
 MODULES = {
     name: f"bench.{name}"
-    for name in ("runs", "fetch", "browser", "replay", "crawl", "docs", "distributed", "idle", "readable")
+    for name in (
+        "runs",
+        "fetch",
+        "browser",
+        "replay",
+        "crawl",
+        "docs",
+        "distributed",
+        "idle",
+        "readable",
+        "reading",
+        "extract",
+        "queue",
+    )
 }
 
 

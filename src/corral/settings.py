@@ -64,6 +64,18 @@ class Settings(BaseSettings):
         le=1_000_000,
         description="a worker process larger than this is replaced; default: by available memory; 0: no limit",
     )
+    data_inventory: Path = Field(
+        Path("config/data_inventory.yaml"), description="the sources that reconciliation compares with what is there"
+    )
+    scraper_config: Path = Field(
+        Path("config/scraper_config.yaml"), description="the scrapers of the queue; see the how-to on the queue"
+    )
+    scraper_root: Path = Field(Path(), description="the folder that holds scripts/; scripts outside of it are refused")
+    script_concurrency: int = Field(5, ge=1, le=1000, description="scripts at once per node")
+    queue_feed: bool = Field(True, description="nodes start the tasks of the queue; `corral queue run` always does")
+    queue_lower_share: float = Field(
+        0.0, ge=0, le=0.9, description="part of the slots that lower priorities may use while higher ones wait"
+    )
     max_crawls: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
     browser_executable: str = Field("", description="the Chromium to start; default: the fastest on this machine")
@@ -105,6 +117,9 @@ class Settings(BaseSettings):
 
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
+    )
+    allow_own_code: bool = Field(
+        False, description="accept Python code (`parse`) over HTTP; it runs with the rights of the workers"
     )
     user_agent: str = Field("Corral/0.1", min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+$")
     contact_url: str | None = Field(

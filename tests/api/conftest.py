@@ -36,7 +36,23 @@ def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.Te
 # What the database has to do with is tried on two of them, one process with SQLite, and PostgreSQL with Redis and
 # Celery; the rest on the first, when there is little time.
 _ON_BOTH = frozenset(
-    f"test_{name}.py" for name in ("edges", "filters", "jobs", "races", "requests", "runs", "streams", "workers")
+    f"test_{name}.py"
+    for name in (
+        *(
+            "changes",
+            "coverage",
+            "data_verdicts",
+            "edges",
+            "filters",
+            "jobs",
+            "races",
+            "reparse",
+            "requests",
+            "runs",
+            "streams",
+            "workers",
+        ),
+    )
 )
 
 

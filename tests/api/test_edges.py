@@ -80,7 +80,7 @@ def test_records_are_listed_counted_and_deleted(stack: Stack) -> None:
     runs = [stack.ended(stack.start(job)["id"]) for _ in range(3)]
     found = stack.client.get("/jobs/records", params={"job_id": job["id"]}).json()
     assert [record["run_id"] for record in found] == [run["id"] for run in runs][::-1]
-    assert set(found[0]) == {"id", "run_id", "data", "created_at", "details"}
+    assert set(found[0]) == {"id", "run_id", "data", "created_at", "details", "verdict"}
 
     stats = stack.client.get("/jobs/records/stats", params={"job_id": job["id"]}).json()
     assert (stats["total"], stats["runs"], stats["jobs"]) == (3, 3, 1)

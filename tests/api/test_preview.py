@@ -286,7 +286,8 @@ def test_a_selector_that_cannot_be_read_is_refused(stack: Stack, spec: Any, fiel
 def test_a_list_is_followed_to_its_items_and_its_next_page(stack: Stack) -> None:
     body = {"url": f"{stack.site}/articles", "item_links": "li.article a", "pagination": "a[rel=next]"}
     found = post(stack, "/jobs/list-wizard/validate", **body)
-    assert set(found) == {"item_count_estimate", "sample_item_urls", "next_page_url", "warnings"}
+    proposals = {"item_links_proposals", "pagination_proposals", "page_urls"}
+    assert set(found) == {"item_count_estimate", "sample_item_urls", "next_page_url", "warnings", *proposals}
     assert (found["item_count_estimate"], len(found["sample_item_urls"]), found["warnings"]) == (10, 5, [])
     assert found["next_page_url"] == f"{stack.site}/articles?page=2"
     as_object = {"css": "li.article a", "attr": "href"}

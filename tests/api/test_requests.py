@@ -41,7 +41,7 @@ def test_the_known_parameters_are_listed(stack: Stack) -> None:
         for path in ("/jobs/records", "/events/stream", "/jobs/runs", "/health")
     }
     assert hints == {
-        "/jobs/records": "known are: cursor, date_from, date_to, job_id, limit, run_id",
+        "/jobs/records": "known are: cursor, date_from, date_to, job_id, limit, run_id, withheld",
         "/events/stream": "known are: job_id, level, run_id",
         "/jobs/runs": "known are: cursor, job_id, limit, status",
         "/health": "this address takes none",

@@ -11,7 +11,7 @@ READ, WRITE = "a-token-that-may-read", "a-token-that-may-write"
 
 
 @pytest.fixture(scope="module")
-def guarded(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def token_stack(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     folder = tmp_path_factory.mktemp("tokens")
     with corral_up(folder, site, APP_READ_TOKEN=READ, APP_WRITE_TOKEN=WRITE) as running:
         yield running
@@ -22,26 +22,26 @@ def _request_status(stack: Stack, token: str | None, method: str, path: str) -> 
     return httpx.request(method, stack.url + path, headers=headers, timeout=10).status_code
 
 
-def test_only_health_and_the_dashboard_are_public(guarded: Stack) -> None:
-    schema = guarded.client.get("/openapi.json").json()
+def test_only_health_and_the_dashboard_are_public(token_stack: Stack) -> None:
+    schema = token_stack.client.get("/openapi.json").json()
     for path, methods in schema["paths"].items():
         for method in methods:
             concrete = path.replace("{job_id}", "x").replace("{run_id}", "x").replace("{record_id}", "x")
             expected_public = path in ("/health", "/ready")
-            status = _request_status(guarded, None, method.upper(), concrete)
+            status = _request_status(token_stack, None, method.upper(), concrete)
             assert (status != 401) == expected_public, f"{method} {path} answered {status} without a token"
-    assert _request_status(guarded, None, "GET", "/") == 200
-    assert _request_status(guarded, None, "GET", "/docs") == 200
-    assert _request_status(guarded, None, "GET", "/metrics") == 401
-    assert _request_status(guarded, None, "GET", "/openapi.json") == 401
+    assert _request_status(token_stack, None, "GET", "/") == 200
+    assert _request_status(token_stack, None, "GET", "/docs") == 200
+    assert _request_status(token_stack, None, "GET", "/metrics") == 401
+    assert _request_status(token_stack, None, "GET", "/openapi.json") == 401
 
 
-def test_a_read_token_reads_and_a_write_token_writes(guarded: Stack) -> None:
-    assert _request_status(guarded, READ, "GET", "/jobs") == 200
-    assert _request_status(guarded, READ, "POST", "/jobs") == 403
-    assert _request_status(guarded, WRITE, "POST", "/jobs") == 422
-    assert _request_status(guarded, "wrong-token-wrong-token", "GET", "/jobs") == 401
-    assert httpx.get(f"{guarded.url}/jobs?token={READ}", timeout=10).status_code == 401
+def test_a_read_token_reads_and_a_write_token_writes(token_stack: Stack) -> None:
+    assert _request_status(token_stack, READ, "GET", "/jobs") == 200
+    assert _request_status(token_stack, READ, "POST", "/jobs") == 403
+    assert _request_status(token_stack, WRITE, "POST", "/jobs") == 422
+    assert _request_status(token_stack, "wrong-token-wrong-token", "GET", "/jobs") == 401
+    assert httpx.get(f"{token_stack.url}/jobs?token={READ}", timeout=10).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_without_a_token_only_our_own_names_are_answered_to(stack: Stack, method
     assert stack.client.request(method, path, headers={"Host": "localhost:8000"}).status_code != 403
 
 
-def test_with_a_token_any_name_will_do(guarded: Stack) -> None:
+def test_with_a_token_any_name_will_do(token_stack: Stack) -> None:
     headers = {"Host": "corral.example", "Authorization": f"Bearer {READ}"}
-    assert httpx.get(f"{guarded.url}/jobs", headers=headers).status_code == 200
+    assert httpx.get(f"{token_stack.url}/jobs", headers=headers).status_code == 200
 
 
 def test_a_method_that_is_not_there_is_told_which_are(stack: Stack) -> None:

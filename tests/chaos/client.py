@@ -24,7 +24,7 @@ class Client:
         self.answered += ids
         return ids
 
-    async def drained(self, timeout_s: float = 60) -> float:
+    async def wait_until_drained(self, timeout_s: float = 60) -> float:
         """Wait until nothing is queued or running; how long that took."""
         began = time.monotonic()
         looks = pauses()

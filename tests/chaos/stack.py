@@ -58,7 +58,7 @@ class NodeProcess:
                 self._said.put(message)
         self.process.stdout.close()
 
-    def heard(self, what: str, timeout_s: float = 30) -> dict[str, Any]:
+    def wait_for_message(self, what: str, timeout_s: float = 30) -> dict[str, Any]:
         """The next message of this kind."""
         deadline = time.monotonic() + timeout_s
         while True:

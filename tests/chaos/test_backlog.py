@@ -22,7 +22,7 @@ RUN_S = 0.1
 async def test_a_backlog_does_not_delay_what_a_killed_worker_or_node_left(one_stack: Stack) -> None:
     nodes = [one_stack.node(workers=2, runs_per_process=5) for _ in range(2)]
     for node in nodes:
-        node.heard("ready")
+        node.wait_for_message("ready")
     await asyncio.to_thread(wait_for, lambda: all(len(node.worker_pids) == 2 for node in nodes))
     async with client_of(one_stack.url, one_stack.folder) as client:
         for _ in range(BACKLOG // 200):
@@ -33,7 +33,7 @@ async def test_a_backlog_does_not_delay_what_a_killed_worker_or_node_left(one_st
         await asyncio.sleep(by_level(2, 15))
         nodes[1].kill()
         node_killed = time.time()
-        await client.drained(by_level(90, 900))
+        await client.wait_until_drained(by_level(90, 900))
         events = await client.events()
     assert check(one_stack.url, client.answered) == []
     order = read_claim_order(one_stack.url)

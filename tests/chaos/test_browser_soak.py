@@ -79,7 +79,7 @@ async def test_killed_and_cancelled_browsers_leave_nothing_behind(file_stack: St
         env={"TMPDIR": str(short_folder)},
         shutdown_grace_seconds=5,
     )
-    node.heard("ready")
+    node.wait_for_message("ready")
     memory = {"node": Memory(), "worker": Memory()}
     rng, kills, done = make_random(), 0, 0
     with demo_site() as site:

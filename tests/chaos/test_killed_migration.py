@@ -40,7 +40,7 @@ async def test_a_move_that_is_killed_again_and_again_loses_and_doubles_nothing(
         there.node(workers=2, runs_per_process=50)
         async with client_of(target, there.folder) as client:
             client.answered = answered
-            took_s = await client.drained(600)
+            took_s = await client.wait_until_drained(600)
             assert states(await client.runs()) == {"completed": len(answered)}
     assert check(target, answered) == []
     report(f"move: killed {killed} times under {len(answered)} runs: all ended once, {took_s:.1f} s after the move")

@@ -26,11 +26,11 @@ async def test_killed_workers_lose_nothing_double_nothing_and_leave_nothing_behi
     async with client_of(stack.url, stack.folder) as client:
         enough = asyncio.Event()
         feeding = asyncio.create_task(keep_fed(client, enough))
-        node.heard("ready")
+        node.wait_for_message("ready")
         kills = await kill_workers(node, KILLS)
         enough.set()
         await feeding
-        await client.drained(120)
+        await client.wait_until_drained(120)
         assert check(stack.url, client.answered) == []
         runs = await client.runs()
         assert states(runs) == {"completed": len(runs)}
@@ -99,7 +99,7 @@ async def test_the_runs_of_a_killed_node_are_claimed_by_another(one_stack: Stack
     """Its workers go with it at once; the leases run out."""
     stack = one_stack
     first = stack.node(workers=2, runs_per_process=5)
-    first.heard("ready")
+    first.wait_for_message("ready")
     async with client_of(stack.url, stack.folder) as client:
         await client.submit(*[drill("sleep", seconds=2.5, record=True) for _ in range(10)])
         await asyncio.to_thread(wait_for, lambda: len(first.worker_pids) == 2)
@@ -112,7 +112,7 @@ async def test_the_runs_of_a_killed_node_are_claimed_by_another(one_stack: Stack
         _, alive = await asyncio.to_thread(psutil.wait_procs, children, 2)
         assert alive == []
         stack.node(workers=1, runs_per_process=20)
-        await client.drained()
+        await client.wait_until_drained()
         runs = await client.runs()
         assert states(runs) == {"completed": 10}
         starts = [event for event in await client.events() if event.kind is EventKind.STARTED]

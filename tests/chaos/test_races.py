@@ -27,7 +27,7 @@ REAPS = by_level(60, 10_000)
 
 async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack: Stack) -> None:
     node = stack.node(workers=2, runs_per_process=20)
-    node.heard("ready")
+    node.wait_for_message("ready")
     rng = make_random()
     async with client_of(stack.url, stack.folder) as client:
         answers: dict[str, RunState] = {}
@@ -35,7 +35,7 @@ async def test_a_cancel_at_any_moment_has_one_winner_and_leaves_no_result(stack:
             answers |= await asyncio.gather(*(race(client, rng) for _ in range(50)))
         while len(set(answers.values())) < 2 and len(answers) < 4 * CANCELS:  # one of them is slow today
             answers |= await asyncio.gather(*(race(client, rng) for _ in range(10)))
-        await client.drained()
+        await client.wait_until_drained()
         await asyncio.sleep(0.5)  # for outcomes that come too late
         runs = await client.runs()
         assert [(run.id, run.state) for run in runs if answers[run.id] is not run.state] == []
@@ -123,12 +123,12 @@ async def test_an_outcome_of_an_earlier_epoch_is_refused_although_its_owner_is_t
 
 async def test_a_run_that_kills_its_workers_is_stopped_at_the_cap(file_stack: Stack) -> None:
     node = file_stack.node(workers=2, runs_per_process=10)
-    node.heard("ready")
+    node.wait_for_message("ready")
     async with client_of(file_stack.url, file_stack.folder) as client:
         good = await client.submit(*[drill("sleep", seconds=0.05, record=True) for _ in range(100)])
         bad = await client.submit(drill("die", signal="SIGSEGV"), drill("die", signal="SIGABRT"))
         good += await client.submit(*[drill("sleep", seconds=0.05, record=True) for _ in range(100)])
-        await client.drained()
+        await client.wait_until_drained()
         assert {run.state for run in await client.runs(good)} == {RunState.COMPLETED}
         quarantined = await client.runs(bad)
         assert {(run.hold_reason, run.failure_detail, run.losses) for run in quarantined} == {
@@ -139,7 +139,7 @@ async def test_a_run_that_kills_its_workers_is_stopped_at_the_cap(file_stack: St
 
 async def test_the_state_of_a_run_is_the_same_for_everybody_who_asks(file_stack: Stack) -> None:
     node = file_stack.node()
-    node.heard("ready")
+    node.wait_for_message("ready")
     async with client_of(file_stack.url, file_stack.folder) as client:
         ids = await put(client.app, *[drill(record=True) for _ in range(20)])
         runs = await wait_for_runs(client.app, ids)

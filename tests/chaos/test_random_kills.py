@@ -41,7 +41,7 @@ async def test_random_kills_lose_nothing_and_quarantine_nothing(file_stack: Stac
             killed[what] += await asyncio.to_thread(kill, what, nodes, file_stack, rng.random())
         enough.set()
         await feeding
-        await client.drained(180)
+        await client.wait_until_drained(180)
         assert check(file_stack.url, client.answered) == []
         good = await client.runs([id_ for id_ in client.answered if id_ != poison])
         assert states(good) == {"completed": len(good)}
@@ -64,7 +64,7 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
 
 def start(stack: Stack) -> NodeProcess:
     node = stack.node(workers=2, runs_per_process=5)
-    node.heard("ready")
+    node.wait_for_message("ready")
     return node
 
 

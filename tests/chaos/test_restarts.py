@@ -30,9 +30,9 @@ async def test_a_long_queue_survives_a_crash_in_order(file_stack: Stack) -> None
         before = await client.events()
         second = stack.node(workers=2, runs_per_process=50)
         spawned = time.time()
-        ready = await asyncio.to_thread(second.heard, "ready")
+        ready = await asyncio.to_thread(second.wait_for_message, "ready")
         began, ready_s = float(ready["began_at"]), float(ready["took_s"])
-        await client.drained(by_level(100, 1000))
+        await client.wait_until_drained(by_level(100, 1000))
         after = (await client.events())[len(before) :]
         first_claim = min(event.created_at.timestamp() for event in after if event.kind is EventKind.STARTED)
         report(

@@ -68,7 +68,7 @@ async def one_round(stack: Stack, nodes: tuple[NodeProcess, NodeProcess], client
     os.kill(stopped, signal.SIGSTOP)
     await asyncio.sleep(2 * LEASE_S)
     os.kill(zombie.pid, signal.SIGCONT)
-    await client.drained()
+    await client.wait_until_drained()
     await asyncio.sleep(1.5)  # for the late word of the zombie
     runs = await client.runs(ids)
     assert states(runs) == {"completed": 30}
@@ -81,8 +81,8 @@ async def one_round(stack: Stack, nodes: tuple[NodeProcess, NodeProcess], client
 
 def ready_nodes(stack: Stack) -> tuple[NodeProcess, NodeProcess]:
     zombie, heir = stack.node(workers=1, runs_per_process=5), stack.node(workers=2, runs_per_process=30)
-    zombie.heard("ready")
-    heir.heard("ready")
+    zombie.wait_for_message("ready")
+    heir.wait_for_message("ready")
     return zombie, heir
 
 

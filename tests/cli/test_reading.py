@@ -38,7 +38,7 @@ def everything_in(folder: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def used(corral: Corral, site: str) -> tuple[Corral, str]:
+def used_folder(corral: Corral, site: str) -> tuple[Corral, str]:
     """A data folder that somebody has worked with, and the run in it."""
     added = corral.here("job", "add", f"{site}/articles", "--fields", "title", APP_EGRESS_ALLOW="127.0.0.0/8:*")
     started = corral.here("run", "start", added.out.strip(), "--strategy", "http")
@@ -76,8 +76,8 @@ def test_a_dry_run_creates_nothing(corral: Corral, verb: tuple[str, ...]) -> Non
     assert list(corral.folder.iterdir()) == []
 
 
-def test_looking_leaves_a_used_folder_as_it_was(used: tuple[Corral, str]) -> None:
-    corral, run = used
+def test_looking_leaves_a_used_folder_as_it_was(used_folder: tuple[Corral, str]) -> None:
+    corral, run = used_folder
     before = everything_in(corral.data)
     for verb in (*LISTS, ("run", "show", run), ("events", run), ("records", run), ("doctor",)):
         assert corral.here(*verb).code == 0, verb
@@ -86,9 +86,9 @@ def test_looking_leaves_a_used_folder_as_it_was(used: tuple[Corral, str]) -> Non
     assert everything_in(corral.data) == before
 
 
-def test_what_another_process_has_just_written_is_seen(used: tuple[Corral, str]) -> None:
+def test_what_another_process_has_just_written_is_seen(used_folder: tuple[Corral, str]) -> None:
     """It lies in the log yet, not in the file."""
-    corral, run = used
+    corral, run = used_folder
     with sqlite3.connect(corral.data / "corral.db") as writer:
         writer.execute("UPDATE runs SET priority = 0 WHERE id = ?", (run,))
         writer.commit()
@@ -98,8 +98,8 @@ def test_what_another_process_has_just_written_is_seen(used: tuple[Corral, str])
 
 
 @pytest.fixture
-def read_only(used: tuple[Corral, str]) -> Iterator[tuple[Corral, str]]:
-    corral, run = used
+def read_only(used_folder: tuple[Corral, str]) -> Iterator[tuple[Corral, str]]:
+    corral, run = used_folder
     kept = corral.folder / "kept"
     corral.data.rename(kept)
     corral.data.mkdir()
@@ -124,8 +124,8 @@ def test_a_folder_that_cannot_be_written_to_can_be_read(read_only: tuple[Corral,
     assert refused.err.count("corral: ") == 1
 
 
-def test_a_database_of_an_older_version_is_not_migrated_by_looking(used: tuple[Corral, str]) -> None:
-    corral, _ = used
+def test_a_database_of_an_older_version_is_not_migrated_by_looking(used_folder: tuple[Corral, str]) -> None:
+    corral, _ = used_folder
     with sqlite3.connect(corral.data / "corral.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.close()
@@ -138,8 +138,8 @@ def test_a_database_of_an_older_version_is_not_migrated_by_looking(used: tuple[C
     assert everything_in(corral.data) == before
 
 
-def test_a_database_that_lost_its_version_says_so(used: tuple[Corral, str]) -> None:
-    corral, run = used
+def test_a_database_that_lost_its_version_says_so(used_folder: tuple[Corral, str]) -> None:
+    corral, run = used_folder
     with sqlite3.connect(corral.data / "corral.db") as connection:
         connection.execute("DELETE FROM alembic_version")
     connection.close()
@@ -187,8 +187,10 @@ def test_a_used_postgres_is_examined_and_read(corral: Corral, postgres: Postgres
     postgres.drop_database(url)
 
 
-def test_another_program_that_keeps_the_file_locked_is_blamed_and_corral_is_not(used: tuple[Corral, str]) -> None:
-    corral, run = used
+def test_another_program_that_keeps_the_file_locked_is_blamed_and_corral_is_not(
+    used_folder: tuple[Corral, str],
+) -> None:
+    corral, run = used_folder
     other = sqlite3.connect(corral.data / "corral.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     done = corral("run", "cancel", run)
@@ -200,8 +202,10 @@ def test_another_program_that_keeps_the_file_locked_is_blamed_and_corral_is_not(
     ]
 
 
-def test_a_corral_that_keeps_the_lock_is_blamed(used: tuple[Corral, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    corral, run = used
+def test_a_corral_that_keeps_the_lock_is_blamed(
+    used_folder: tuple[Corral, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corral, run = used_folder
     monkeypatch.setattr(sqlite_file, "LOCK_WAIT_S", 0.2)
     lock = sqlite_file.WriteLock(corral.data / "corral.db")
     with lock.hold():

@@ -24,7 +24,7 @@ class MissingVariable(Exception):
 def compose(variables: dict[str, str]) -> dict[str, Any]:
     """compose.yaml with its variables filled in, as Compose does it."""
 
-    def filled(found: re.Match[str]) -> str:
+    def substitute(found: re.Match[str]) -> str:
         dollar, name, how, text = found.groups()
         if dollar:
             return "$"
@@ -34,7 +34,7 @@ def compose(variables: dict[str, str]) -> dict[str, Any]:
             raise MissingVariable(f"{name}: {text}")
         return text or ""
 
-    return dict(yaml.safe_load(_VARIABLE.sub(filled, COMPOSE.read_text())))
+    return dict(yaml.safe_load(_VARIABLE.sub(substitute, COMPOSE.read_text())))
 
 
 def services(variables: dict[str, str] = SECRETS) -> dict[str, dict[str, Any]]:

@@ -37,7 +37,7 @@ class Machine:
             "8000": str(self.api),
         }
 
-    def translated(self, text: str) -> str:
+    def translate(self, text: str) -> str:
         for there, here in self._here.items():
             text = text.replace(there, here)
         return text
@@ -45,7 +45,7 @@ class Machine:
     def environment(self, name: str) -> dict[str, str]:
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         python = {key: value for key, value in os.environ.items() if key.startswith("PYTHON")}
-        given = {key: self.translated(value) for key, value in services(self.variables)[name]["environment"].items()}
+        given = {key: self.translate(value) for key, value in services(self.variables)[name]["environment"].items()}
         return {**python, "PATH": path, "TERM": "dumb", "APP_WORKERS": "1", **given}
 
     @property
@@ -54,7 +54,7 @@ class Machine:
 
     @contextmanager
     def running(self, name: str) -> Iterator["subprocess.Popen[bytes]"]:
-        command = [self.translated(word) for word in services(self.variables)[name]["command"]]
+        command = [self.translate(word) for word in services(self.variables)[name]["command"]]
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 command, env=self.environment(name), cwd=self.folder, stdout=log, stderr=log, start_new_session=True
@@ -69,10 +69,10 @@ class Machine:
                 os.killpg(process.pid, signal.SIGKILL)
 
     def is_well(self, name: str) -> bool:
-        _, *check = map(self.translated, services(self.variables)[name]["healthcheck"]["test"])
+        _, *check = map(self.translate, services(self.variables)[name]["healthcheck"]["test"])
         return subprocess.run(check, env=self.environment(name), cwd=self.folder, capture_output=True).returncode == 0
 
-    def said(self, name: str) -> str:
+    def read_log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
 
@@ -83,8 +83,8 @@ def test_the_services_of_compose_work_together(tmp_path: Path, postgres: Postgre
         stack.enter_context(machine.running("redis"))
         block_until(lambda: machine.is_well("redis"))
         running = [stack.enter_context(machine.running(name)) for name in ("api", "worker", "beat")]
-        block_until(lambda: "dashboard" in machine.said("api"), 30)
-        block_until(lambda: "Corral works" in machine.said("worker"), 30)
+        block_until(lambda: "dashboard" in machine.read_log("api"), 30)
+        block_until(lambda: "Corral works" in machine.read_log("worker"), 30)
         assert machine.is_well("api")
         assert machine.is_well("worker")
         body = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
@@ -93,5 +93,5 @@ def test_the_services_of_compose_work_together(tmp_path: Path, postgres: Postgre
         block_until(lambda: api.get(f"/jobs/runs/{run['id']}").json()["status"] == "completed", 30)
         assert httpx.get(f"{address}/jobs").status_code == 401
         assert [process.poll() for process in running] == [None] * 3
-    broken = [name for name in ("api", "worker", "beat") if "Traceback" in machine.said(name)]
-    assert not broken, [machine.said(name) for name in broken]
+    broken = [name for name in ("api", "worker", "beat") if "Traceback" in machine.read_log(name)]
+    assert not broken, [machine.read_log(name) for name in broken]

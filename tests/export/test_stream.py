@@ -43,7 +43,7 @@ Opened = Callable[..., Awaitable[tuple[Store, str]]]
 
 
 @pytest.fixture
-async def opened(shared_url: str) -> AsyncIterator[Opened]:
+async def open_filled(shared_url: str) -> AsyncIterator[Opened]:
     """A store with a run that has so many records."""
     stores: list[Store] = []
 
@@ -57,8 +57,8 @@ async def opened(shared_url: str) -> AsyncIterator[Opened]:
         await store.close()
 
 
-async def test_every_format_has_every_record_in_the_order_it_was_found(opened: Opened) -> None:
-    store, run_id = await opened(700)
+async def test_every_format_has_every_record_in_the_order_it_was_found(open_filled: Opened) -> None:
+    store, run_id = await open_filled(700)
     for kind in RECORD_FORMATS:
         progress = ExportProgress()
         pieces = await export_chunks(store, run_id, kind, progress)
@@ -75,8 +75,8 @@ async def test_every_format_has_every_record_in_the_order_it_was_found(opened: O
         assert progress.size == sum(map(len, pieces))
 
 
-async def test_large_records_are_read_a_few_at_a_time(opened: Opened) -> None:
-    store, run_id = await opened(40, 500_000)
+async def test_large_records_are_read_a_few_at_a_time(open_filled: Opened) -> None:
+    store, run_id = await open_filled(40, 500_000)
     sizes, after = [], ""
     while batch := await store.records.next_batch(run_id, after):
         after = batch[-1].id
@@ -84,12 +84,12 @@ async def test_large_records_are_read_a_few_at_a_time(opened: Opened) -> None:
     assert sum(sizes) == 40
     # PostgreSQL counts them as it keeps them: compressed.
     assert max(sizes) <= (40 if store._db.is_postgres else 2)
-    store, run_id = await opened(1, 5_000_000)
+    store, run_id = await open_filled(1, 5_000_000)
     assert len(await store.records.next_batch(run_id, "")) == 1
 
 
-async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened: Opened) -> None:
-    store, run_id = await opened(1)
+async def test_a_run_without_records_makes_an_empty_file_with_its_columns(open_filled: Opened) -> None:
+    store, run_id = await open_filled(1)
     [record] = await store.records.next_batch(run_id, "")
     await store.records.delete(record.id)
     assert (await export_chunks(store, run_id, Format.CSV))[0].decode() == ",".join(CRAWL_FIELDS) + "\r\n"
@@ -97,8 +97,8 @@ async def test_a_run_without_records_makes_an_empty_file_with_its_columns(opened
     assert reading.xlsx(b"".join(await export_chunks(store, run_id, Format.XLSX)))["records"] == [[*CRAWL_FIELDS]]
 
 
-async def test_an_export_nobody_reads_to_the_end_is_closed(opened: Opened) -> None:
-    store, run_id = await opened(700)
+async def test_an_export_nobody_reads_to_the_end_is_closed(open_filled: Opened) -> None:
+    store, run_id = await open_filled(700)
     for kind in RECORD_FORMATS:
         reader = chunks(store, Export(await store.runs.get(run_id), kind))
         assert await anext(reader)

@@ -48,10 +48,10 @@ async def crawl(app: App, url: str, **options: Any) -> str:
     plan = CrawlPlan.of({"start_urls": [url], "keep_pages": True, **options})
     run, _ = await app.crawls.start(plan)
 
-    async def ended() -> bool:
+    async def has_ended() -> bool:
         return (await app.store.runs.get(run.id)).state.is_terminal
 
-    await until(ended)
+    await until(has_ended)
     return run.id
 
 

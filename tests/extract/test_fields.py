@@ -28,7 +28,7 @@ PRODUCT = """
 </body></html>"""
 
 
-def found(name: str, html: str = PRODUCT, **recipe: object) -> object:
+def extract_one(name: str, html: str = PRODUCT, **recipe: object) -> object:
     return extract_from(Page(html, URL), [FieldSpec(name, **recipe)]).record[name]  # type: ignore[arg-type]
 
 
@@ -59,17 +59,17 @@ def found(name: str, html: str = PRODUCT, **recipe: object) -> object:
     ],
 )
 def test_a_bare_name_is_filled_from_what_the_page_says(name: str, value: str | None) -> None:
-    assert found(name) == value
+    assert extract_one(name) == value
 
 
 def test_recipes() -> None:
-    assert found("x", css="h1") == "The Lamp"
-    assert found("x", css="a", attr="href") == "https://shop.example/a"
-    assert found("x", css="a", all=True) == ["A", "B"]
-    assert found("x", css="a", attr="href", all=True) == ["https://shop.example/a", "https://shop.example/p/b"]
-    assert found("x", css=".nothing") is None
-    assert found("x", css=".nothing", all=True) == []
-    assert found("x", css=".blank") == "x"
+    assert extract_one("x", css="h1") == "The Lamp"
+    assert extract_one("x", css="a", attr="href") == "https://shop.example/a"
+    assert extract_one("x", css="a", all=True) == ["A", "B"]
+    assert extract_one("x", css="a", attr="href", all=True) == ["https://shop.example/a", "https://shop.example/p/b"]
+    assert extract_one("x", css=".nothing") is None
+    assert extract_one("x", css=".nothing", all=True) == []
+    assert extract_one("x", css=".blank") == "x"
 
 
 def test_blank_values_are_missing() -> None:
@@ -80,19 +80,19 @@ def test_blank_values_are_missing() -> None:
 
 
 def test_title_falls_back_to_opengraph_and_heading() -> None:
-    assert found("title", "<meta property=og:title content=OG><h1>H</h1>") == "OG"
-    assert found("title", "<title> </title><h1>H</h1>") == "H"
+    assert extract_one("title", "<meta property=og:title content=OG><h1>H</h1>") == "OG"
+    assert extract_one("title", "<title> </title><h1>H</h1>") == "H"
 
 
 def test_the_base_of_a_page_is_respected() -> None:
     html = '<base href="https://cdn.example/x/"><a href="y">'
-    assert found("x", html, css="a", attr="href") == "https://cdn.example/x/y"
+    assert extract_one("x", html, css="a", attr="href") == "https://cdn.example/x/y"
 
 
 def test_values_are_cleaned_and_capped() -> None:
     html = '<script type="application/ld+json">{"name": "a\\u0000\\ud800b"}</script><p>' + "x" * 1_300_000
-    assert found("name", html) == "ab"
-    assert len(str(found("x", html, css="p"))) == capture_limit()
+    assert extract_one("name", html) == "ab"
+    assert len(str(extract_one("x", html, css="p"))) == capture_limit()
 
 
 @pytest.mark.parametrize("css", ["p:nth(", "p::text", "a::attr(href)", ">>>", "", " ", "p >", "p[", "p,", "a\0"])

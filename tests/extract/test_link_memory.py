@@ -36,7 +36,7 @@ def plan(number: int = 0, **more: Any) -> str:
     return orjson.dumps(named).decode()
 
 
-def found(
+def read_links(
     base: str, references: tuple[str, ...], depth: int = 1, packed: str | None = None, memory: ReadMemory = MEMORY
 ) -> list[list[Any]]:
     body = "".join(f'<a href="{each}">x</a>' for each in references)
@@ -63,13 +63,13 @@ def test_a_link_is_judged_as_if_it_were_the_first(seen: list[tuple[str, str, int
 @pytest.mark.parametrize("page", ["b/c", "b/d", "e/d"])
 def test_what_is_remembered_depends_on_the_page_where_it_must(page: str) -> None:
     folder = page.partition("/")[0]
-    urls = [each[0] for each in found(f"http://a.test/{page}", ("?p=1", "x", "/x"))]
+    urls = [each[0] for each in read_links(f"http://a.test/{page}", ("?p=1", "x", "/x"))]
     assert urls == [f"http://a.test/{page}?p=1", f"http://a.test/{folder}/x", "http://a.test/x"]
 
 
 def test_what_is_remembered_depends_on_the_depth_and_on_the_crawl() -> None:
     def reason(depth: int, packed: str | None = None) -> object:
-        return found("http://a.test/", ("/y",), depth, packed)[0][4]
+        return read_links("http://a.test/", ("/y",), depth, packed)[0][4]
 
     elsewhere = plan(scope={"exclude": ["/y"]})
     assert [reason(depth) for depth in (1, 2, 1)] == [None, Refusal.TOO_DEEP, None]
@@ -82,7 +82,7 @@ def test_many_crawls_with_many_links_take_no_more_than_is_reckoned(reference: st
     memory = ReadMemory(max_link_bytes=200_000)
     for number in range(8):
         links = tuple(reference.format(f"{number}-{place}") for place in range(100))
-        assert len(found("http://a.test/", links, packed=plan(number), memory=memory)) == 100
+        assert len(read_links("http://a.test/", links, packed=plan(number), memory=memory)) == 100
     kept = [each for known in memory.links._known.values() for each in known.values() if each is not None]
     assert 0 < len(kept) < 350
     assert sum(2 * len(each.url) for each in kept) < 200_000

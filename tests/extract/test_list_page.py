@@ -8,7 +8,7 @@ from corral.extract.list_page import ListFound, listing_of
 PAGE = "https://shop.example/lamps?page=1"
 
 
-def warned(found: ListFound) -> list[str]:
+def warnings_of(found: ListFound) -> list[str]:
     return list(listing_of(PAGE, found).warnings)
 
 
@@ -45,12 +45,12 @@ def test_a_long_list_is_counted_whole_and_shown_in_part() -> None:
     ],
 )
 def test_what_is_odd_is_told(found: ListFound, told: str) -> None:
-    [warning] = warned(found)
+    [warning] = warnings_of(found)
     assert told in warning
 
 
 def test_one_link_is_not_all_links_to_the_same_address() -> None:
-    assert warned(ListFound(1, ("https://shop.example/a",))) == []
+    assert warnings_of(ListFound(1, ("https://shop.example/a",))) == []
 
 
 def test_a_page_at_an_address_that_only_a_browser_takes_is_listed_too() -> None:

@@ -16,7 +16,7 @@ from corral.fetch.browser.launch_args import HOW_TO_INSTALL, BrowserLimits, find
 from corral.fetch.egress.client import Egress
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.forward_proxy import ProxyLimits
+from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.robots import Robots
 from corral.files.artifacts import ArtifactFolder
 from tests.fetch.hostile import ROUTES, Request

@@ -33,10 +33,10 @@ class Issued:
     def context(self, folder: Path, name: str) -> ssl.SSLContext:
         """For a server that shows it."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        made.load_cert_chain(*self.written(folder, name))
+        made.load_cert_chain(*self.write_files(folder, name))
         return made
 
-    def written(self, folder: Path, name: str) -> tuple[Path, Path]:
+    def write_files(self, folder: Path, name: str) -> tuple[Path, Path]:
         """The files a server wants: the chain, and the key."""
         encoding = serialization.Encoding.PEM
         chain, key = folder / f"{name}.pem", folder / f"{name}.key"

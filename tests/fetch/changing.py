@@ -97,7 +97,7 @@ class Changing:
         self.asked.append((request.method, request.url.path))
         return JSONResponse({"name": "an error"}, request.path_params["number"], {"retry-after": "7"})
 
-    async def sent_on(self, request: Request) -> Response:
+    async def send_redirect(self, request: Request) -> Response:
         return RedirectResponse("/api/echo", request.path_params["number"])
 
     async def echo(self, request: Request) -> Response:
@@ -119,7 +119,7 @@ class Changing:
             Route("/api/items/{number:int}", self.item),
             Route("/api/v2/query", self.query, methods=["POST"]),
             Route("/api/status/{number:int}", self.status),
-            Route("/api/redirect/{number:int}", self.sent_on, methods=["GET", "POST"]),
+            Route("/api/redirect/{number:int}", self.send_redirect, methods=["GET", "POST"]),
             Route("/api/echo", self.echo, methods=["GET", "POST"]),
             Route("/api/page", self.page),
             Route("/robots.txt", self.robots_txt),

@@ -57,7 +57,7 @@ class Hostile:
     def url(self, path: str = "/", host: str = "127.0.0.1") -> str:
         return f"http://{host}:{self.port}{path}"
 
-    def asked(self, path: str) -> int:
+    def count_requests(self, path: str) -> int:
         return sum(head.startswith(f"GET {path} ") for head in self.heads)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -128,7 +128,7 @@ async def _redirect(request: Request) -> None:
     await request.redirect(place.replace(b"\r", b"").replace(b"\n", b""))
 
 
-def fixed(raw: bytes) -> Route:
+def send_raw(raw: bytes) -> Route:
     async def route(request: Request) -> None:
         await request.send(raw)
 
@@ -142,7 +142,7 @@ def redirect_to(location: bytes, status: str = "302 Found") -> Route:
     return route
 
 
-def encoded(coding: str, body: bytes) -> Route:
+def encode_with(coding: str, body: bytes) -> Route:
     async def route(request: Request) -> None:
         await request.answer(body, "Content-Type: text/html", f"Content-Encoding: {coding}")
 
@@ -156,7 +156,7 @@ async def _trickle(request: Request) -> None:
         await asyncio.sleep(0.1)
 
 
-async def _trickled_headers(request: Request) -> None:
+async def _trickle_headers(request: Request) -> None:
     await request.send(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while True:
         await request.send(b"x")
@@ -207,42 +207,42 @@ _RAW_DEFLATE = zlib.compressobj(9, zlib.DEFLATED, -15)
 
 ROUTES: dict[str, Route] = {
     "/trickle": _trickle,
-    "/trickled-headers": _trickled_headers,
+    "/trickled-headers": _trickle_headers,
     "/1xx": _informational,
     "/silent": _silent,
     "/stops-midway": _stops_midway,
     "/reset": _reset,
     "/reset-midway": _reset_midway,
     "/endless": _endless,
-    "/announces-10gb": fixed(_OK + b"Content-Length: 10000000000\r\n\r\nx"),
-    "/gzip": encoded("gzip", gzip.compress(PAGE)),
-    "/gzip-members": encoded("gzip", gzip.compress(PAGE[:40]) + gzip.compress(PAGE[40:])),
-    "/gzip-padded": encoded("gzip", gzip.compress(PAGE) + b"\0" * 100),
-    "/deflate": encoded("deflate", zlib.compress(PAGE)),
-    "/deflate-raw": encoded("deflate", _RAW_DEFLATE.compress(PAGE) + _RAW_DEFLATE.flush()),
-    "/identity": encoded("identity", PAGE),
-    "/gzip-bomb": encoded("gzip", BOMB),
-    "/gzip-double": encoded("gzip, gzip", gzip.compress(gzip.compress(PAGE))),
-    "/gzip-stacked": encoded(", ".join(["gzip"] * 20), gzip.compress(PAGE)),
-    "/gzip-corrupt": encoded("gzip", b"\x1f\x8b\x08\x00garbage" * 10),
-    "/gzip-not": encoded("gzip", PAGE),
-    "/gzip-cut": encoded("gzip", gzip.compress(PAGE * 50)[:-20]),
-    "/gzip-empty-members": encoded("gzip", gzip.compress(b"") * 5000),
+    "/announces-10gb": send_raw(_OK + b"Content-Length: 10000000000\r\n\r\nx"),
+    "/gzip": encode_with("gzip", gzip.compress(PAGE)),
+    "/gzip-members": encode_with("gzip", gzip.compress(PAGE[:40]) + gzip.compress(PAGE[40:])),
+    "/gzip-padded": encode_with("gzip", gzip.compress(PAGE) + b"\0" * 100),
+    "/deflate": encode_with("deflate", zlib.compress(PAGE)),
+    "/deflate-raw": encode_with("deflate", _RAW_DEFLATE.compress(PAGE) + _RAW_DEFLATE.flush()),
+    "/identity": encode_with("identity", PAGE),
+    "/gzip-bomb": encode_with("gzip", BOMB),
+    "/gzip-double": encode_with("gzip, gzip", gzip.compress(gzip.compress(PAGE))),
+    "/gzip-stacked": encode_with(", ".join(["gzip"] * 20), gzip.compress(PAGE)),
+    "/gzip-corrupt": encode_with("gzip", b"\x1f\x8b\x08\x00garbage" * 10),
+    "/gzip-not": encode_with("gzip", PAGE),
+    "/gzip-cut": encode_with("gzip", gzip.compress(PAGE * 50)[:-20]),
+    "/gzip-empty-members": encode_with("gzip", gzip.compress(b"") * 5000),
     "/redirect-bomb": _redirect_with_bomb,
-    "/two-lengths": fixed(_OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
-    "/negative-length": fixed(_OK + b"Content-Length: -5\r\n\r\nhello"),
-    "/short": fixed(_OK + b"Content-Length: 500\r\n\r\nhello"),
-    "/short-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\n50\r\nhello"),
-    "/no-last-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-    "/bad-chunk": fixed(_OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
-    "/not-http": fixed(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
-    "/empty-answer": fixed(b""),
-    "/10k-headers": fixed(_OK + b"".join(b"X-%d: a\r\n" % i for i in range(10_000)) + b"\r\n"),
-    "/190-headers": fixed(_OK + b"".join(b"X-%d: a\r\n" % i for i in range(190)) + b"Content-Length: 0\r\n\r\n"),
-    "/1mb-header": fixed(_OK + b"Set-Cookie: " + b"a" * 1_000_000 + b"\r\n\r\n"),
-    "/100kb-header": fixed(_OK + b"Content-Type: " + b"a" * 100_000 + b"\r\nContent-Length: 0\r\n\r\n"),
-    "/control-header": fixed(_OK + b"X-Evil: a\x01b\r\nContent-Length: 0\r\n\r\n"),
-    "/latin-header": fixed(_OK + b"X-Name: caf\xe9\r\nContent-Length: 0\r\n\r\n"),
+    "/two-lengths": send_raw(_OK + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello!"),
+    "/negative-length": send_raw(_OK + b"Content-Length: -5\r\n\r\nhello"),
+    "/short": send_raw(_OK + b"Content-Length: 500\r\n\r\nhello"),
+    "/short-chunk": send_raw(_OK + b"Transfer-Encoding: chunked\r\n\r\n50\r\nhello"),
+    "/no-last-chunk": send_raw(_OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
+    "/bad-chunk": send_raw(_OK + b"Transfer-Encoding: chunked\r\n\r\nzz\r\nhello"),
+    "/not-http": send_raw(b"SSH-2.0-OpenSSH_9.6\r\n\r\n"),
+    "/empty-answer": send_raw(b""),
+    "/10k-headers": send_raw(_OK + b"".join(b"X-%d: a\r\n" % i for i in range(10_000)) + b"\r\n"),
+    "/190-headers": send_raw(_OK + b"".join(b"X-%d: a\r\n" % i for i in range(190)) + b"Content-Length: 0\r\n\r\n"),
+    "/1mb-header": send_raw(_OK + b"Set-Cookie: " + b"a" * 1_000_000 + b"\r\n\r\n"),
+    "/100kb-header": send_raw(_OK + b"Content-Type: " + b"a" * 100_000 + b"\r\nContent-Length: 0\r\n\r\n"),
+    "/control-header": send_raw(_OK + b"X-Evil: a\x01b\r\nContent-Length: 0\r\n\r\n"),
+    "/latin-header": send_raw(_OK + b"X-Name: caf\xe9\r\nContent-Length: 0\r\n\r\n"),
     "/loop": redirect_to(b"/loop"),
     "/loop-a": redirect_to(b"/loop-b"),
     "/loop-b": redirect_to(b"/loop-a"),
@@ -252,7 +252,7 @@ ROUTES: dict[str, Route] = {
     "/to-file": redirect_to(b"file:///etc/passwd"),
     "/to-javascript": redirect_to(b"javascript:alert(1)"),
     "/to-ftp": redirect_to(b"ftp://example.com/"),
-    "/to-nowhere": fixed(b"HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
+    "/to-nowhere": send_raw(b"HTTP/1.1 302 Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"),
     "/to-1mb": redirect_to(b"/" + b"a" * 1_000_000),
     "/to-9000": redirect_to(b"/" + b"a" * 9_000),
     "/to-invalid-utf8": redirect_to(b"/\xff\xfe"),

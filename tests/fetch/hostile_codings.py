@@ -8,7 +8,7 @@ from typing import Any
 import brotli
 from backports import zstd
 
-from tests.fetch.hostile_pages import Route, streamed
+from tests.fetch.hostile_pages import Route, stream_body
 
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: text/html\r\n"
 _MIB = 1024 * 1024
@@ -19,8 +19,8 @@ PAGE = b"<html><head><title>A page</title></head><body><h1>A page </h1><p class=
 SKIPPED_FRAME = b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"abcde"
 
 
-def coded(coding: str, body: bytes) -> Route:
-    return streamed(_OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
+def with_coding(coding: str, body: bytes) -> Route:
+    return stream_body(_OK + f"Content-Encoding: {coding}\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
 
 
 def zstd_with(body: bytes, **options: Any) -> bytes:
@@ -36,35 +36,35 @@ def _with_dictionary() -> bytes:
 
 # Each packs a whole page, in a way of its own.
 GOOD: dict[str, Route] = {
-    "/br": coded("br", brotli.compress(PAGE)),
-    "/zstd": coded("zstd", zstd.compress(PAGE)),
-    "/zstd-streamed": coded("zstd", zstd_with(PAGE)),
-    "/zstd-checked": coded("zstd", zstd_with(PAGE, checksum_flag=1)),
-    "/zstd-frames": coded("zstd", zstd.compress(PAGE[:40]) + zstd.compress(b"") + zstd.compress(PAGE[40:])),
-    "/zstd-skipped": coded("zstd", SKIPPED_FRAME + zstd.compress(PAGE) + SKIPPED_FRAME),
+    "/br": with_coding("br", brotli.compress(PAGE)),
+    "/zstd": with_coding("zstd", zstd.compress(PAGE)),
+    "/zstd-streamed": with_coding("zstd", zstd_with(PAGE)),
+    "/zstd-checked": with_coding("zstd", zstd_with(PAGE, checksum_flag=1)),
+    "/zstd-frames": with_coding("zstd", zstd.compress(PAGE[:40]) + zstd.compress(b"") + zstd.compress(PAGE[40:])),
+    "/zstd-skipped": with_coding("zstd", SKIPPED_FRAME + zstd.compress(PAGE) + SKIPPED_FRAME),
 }
 BAD: dict[str, Route] = {
-    "/br-corrupt": coded("br", b"\xff" * 50),
-    "/br-not": coded("br", PAGE),
-    "/br-trailing": coded("br", brotli.compress(PAGE) + b"and more"),
-    "/zstd-corrupt": coded("zstd", b"\x28\xb5\x2f\xfd\x00\x50" + b"\xff" * 50),
-    "/zstd-not": coded("zstd", PAGE),
-    "/zstd-trailing": coded("zstd", zstd.compress(PAGE) + b"and more"),
-    "/zstd-dictionary": coded("zstd", _with_dictionary()),
-    "/zstd-window": coded("zstd", zstd_with(PAGE, window_log=27)),
-    "/zstd-empty-frames": coded("zstd", zstd.compress(b"") * 5000),
-    "/zstd-wrong-sum": coded("zstd", zstd_with(PAGE, checksum_flag=1)[:-4] + b"nope"),
-    "/br-double": coded("br, br", brotli.compress(brotli.compress(PAGE))),
-    "/br-of-zstd": coded("zstd, br", brotli.compress(zstd.compress(PAGE))),
-    "/zstd-of-gzip": coded("gzip, zstd", zstd.compress(gzip.compress(PAGE))),
-    "/unheard-of": coded("dcz", zstd.compress(PAGE)),
+    "/br-corrupt": with_coding("br", b"\xff" * 50),
+    "/br-not": with_coding("br", PAGE),
+    "/br-trailing": with_coding("br", brotli.compress(PAGE) + b"and more"),
+    "/zstd-corrupt": with_coding("zstd", b"\x28\xb5\x2f\xfd\x00\x50" + b"\xff" * 50),
+    "/zstd-not": with_coding("zstd", PAGE),
+    "/zstd-trailing": with_coding("zstd", zstd.compress(PAGE) + b"and more"),
+    "/zstd-dictionary": with_coding("zstd", _with_dictionary()),
+    "/zstd-window": with_coding("zstd", zstd_with(PAGE, window_log=27)),
+    "/zstd-empty-frames": with_coding("zstd", zstd.compress(b"") * 5000),
+    "/zstd-wrong-sum": with_coding("zstd", zstd_with(PAGE, checksum_flag=1)[:-4] + b"nope"),
+    "/br-double": with_coding("br, br", brotli.compress(brotli.compress(PAGE))),
+    "/br-of-zstd": with_coding("zstd, br", brotli.compress(zstd.compress(PAGE))),
+    "/zstd-of-gzip": with_coding("gzip, zstd", zstd.compress(gzip.compress(PAGE))),
+    "/unheard-of": with_coding("dcz", zstd.compress(PAGE)),
 }
 # What Chromium takes all the same: it looks no further than the end, and counts no frames.
 LENIENTLY = ("/br-trailing", "/zstd-empty-frames")
 CUT: dict[str, Route] = {
-    "/br-cut": coded("br", brotli.compress(PAGE * 50)[:-20]),
-    "/zstd-cut": coded("zstd", zstd.compress(PAGE * 50)[:-20]),
-    "/zstd-cut-between": coded("zstd", zstd.compress(PAGE) + zstd.compress(PAGE)[:3]),
+    "/br-cut": with_coding("br", brotli.compress(PAGE * 50)[:-20]),
+    "/zstd-cut": with_coding("zstd", zstd.compress(PAGE * 50)[:-20]),
+    "/zstd-cut-between": with_coding("zstd", zstd.compress(PAGE) + zstd.compress(PAGE)[:3]),
 }
 
 
@@ -117,7 +117,7 @@ def bomb(coding: str, head: bytes = _OK, megabytes: int = 10_000) -> Route:
         first, again = bomb_of(coding)
         many = 100
         whole = head + f"Content-Encoding: {coding}\r\n\r\n".encode() + first
-        await streamed(whole, again * many, megabytes // many)(request)
+        await stream_body(whole, again * many, megabytes // many)(request)
 
     return route
 
@@ -126,7 +126,7 @@ _REDIRECT = b"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: /page\r\n"
 BOMBS: dict[str, Route] = {
     **{f"/bomb/{coding}": bomb(coding) for coding in ("gzip", "deflate", "br", "zstd")},
     **{f"/redirect-bomb/{coding}": bomb(coding, _REDIRECT) for coding in ("gzip", "deflate", "br", "zstd")},
-    "/bomb/double": coded("gzip, gzip", gzip.compress(gzip_blocks(b"x" * _MIB, 100))),
-    "/bomb/br-in-zstd": coded("br, zstd", zstd.compress(brotli.compress(b"x" * 10 * _MIB))),
+    "/bomb/double": with_coding("gzip, gzip", gzip.compress(gzip_blocks(b"x" * _MIB, 100))),
+    "/bomb/br-in-zstd": with_coding("br, zstd", zstd.compress(brotli.compress(b"x" * 10 * _MIB))),
 }
 ROUTES: dict[str, Route] = {**GOOD, **BAD, **CUT, **BOMBS}

@@ -49,7 +49,7 @@ class Lag:
 
 
 @asynccontextmanager
-async def measured_lag() -> AsyncIterator[Lag]:
+async def measure_lag() -> AsyncIterator[Lag]:
     lag = Lag()
 
     async def tick() -> None:

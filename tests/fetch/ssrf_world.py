@@ -20,7 +20,7 @@ from corral.fetch.egress import dns
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.limits import FetchLimits
-from corral.fetch.proxy.forward_proxy import ProxyLimits
+from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.robots import Robots
 from tests.fetch.browsing import needs_chromium, serve
 from tests.fetch.egress.ssrf_helpers import canary
@@ -68,7 +68,7 @@ class World:
     def silent(self, ways: tuple[str, ...]) -> bool:
         return not any(self.heard[way].connections or self.datagrams[way] for way in ways)
 
-    def wanted(self, monkeypatch: pytest.MonkeyPatch, urls: dict[str, list[str]]) -> None:
+    def serve_urls(self, monkeypatch: pytest.MonkeyPatch, urls: dict[str, list[str]]) -> None:
         """What the page will ask for, by way."""
         serve(monkeypatch, "/payloads", json.dumps(urls), "Content-Type: application/json")
 
@@ -97,7 +97,7 @@ class _Names(asyncio.DatagramProtocol):
 
 
 @asynccontextmanager
-async def made_world() -> AsyncIterator[World]:
+async def open_world() -> AsyncIterator[World]:
     needs_chromium()
     loop = asyncio.get_running_loop()
     async with AsyncExitStack() as stack:
@@ -132,7 +132,7 @@ def _both_families(port: int) -> socket.socket:
 
 
 @asynccontextmanager
-async def walled(*allowed: str) -> AsyncIterator[tuple[BrowserExecutor, RecordingEgress]]:
+async def open_browser(*allowed: str) -> AsyncIterator[tuple[BrowserExecutor, RecordingEgress]]:
     """The browser as runs get it, which may reach what is given here, as in APP_EGRESS_ALLOW."""
     egress = RecordingEgress(EgressPolicy(tuple(AllowEntry.parse(each) for each in allowed)))
     limits = BrowserLimits(max_navigations=1_000_000, max_redirects=20)

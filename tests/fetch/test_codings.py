@@ -29,7 +29,7 @@ from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.robots import Robots
 from tests.fetch.hostile import ROUTES, Hostile
-from tests.fetch.hostile_codings import SKIPPED_FRAME, bomb_of, coded, zstd_with
+from tests.fetch.hostile_codings import SKIPPED_FRAME, bomb_of, with_coding, zstd_with
 
 LIMITS = FetchLimits()
 
@@ -196,7 +196,7 @@ async def test_what_was_packed_is_answered_from_disk_as_it_was_live(
     live, stored = [await executor.execute(a_task(hostile.url(path), "title")) for _ in range(2)]
     assert record_of(live) == record_of(stored) == {"title": "A page"}
     assert [each.stats["cache"] for each in (live, stored) if isinstance(each, Fetched)] == ["miss", "hit"]
-    assert hostile.asked(path) == 1
+    assert hostile.count_requests(path) == 1
 
 
 @pytest.mark.parametrize("way", PACKERS)
@@ -204,7 +204,7 @@ async def test_the_calls_of_a_recipe_may_be_answered_packed(
     egress: Egress, hostile: Hostile, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     coding, pack = PACKERS[way]
-    monkeypatch.setitem(ROUTES, "/api", coded(coding, pack(b'{"name": "packed"}')))
+    monkeypatch.setitem(ROUTES, "/api", with_coding(coding, pack(b'{"name": "packed"}')))
     recipe = {
         "id": "r",
         "version": 1,

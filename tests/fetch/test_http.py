@@ -204,11 +204,11 @@ async def test_robots_is_asked_only_where_it_is_respected(
     serve(monkeypatch, "/robots.txt", b"User-agent: *\nDisallow: /\n", "Content-Type: text/plain")
     outcome = await execute(egress, hostile.url("/"), "title")
     assert isinstance(outcome, Fetched)
-    assert hostile.asked("/robots.txt") == 0
+    assert hostile.count_requests("/robots.txt") == 0
     refused = await execute(egress, hostile.url("/"), "title", respect_robots=True)
     assert isinstance(refused, Failed)
     assert (refused.code, refused.detail) == ("policy", "robots")
-    assert hostile.asked("/") == 1
+    assert hostile.count_requests("/") == 1
 
 
 async def test_robots_is_asked_before_a_redirect_is_followed(
@@ -218,7 +218,7 @@ async def test_robots_is_asked_before_a_redirect_is_followed(
     refused = await execute(egress, hostile.url("/hop/5"), "title", respect_robots=True)
     assert isinstance(refused, Failed)
     assert (refused.code, refused.detail) == ("policy", "robots")
-    assert (hostile.asked("/hop/6"), hostile.asked("/hop/7")) == (1, 0)
+    assert (hostile.count_requests("/hop/6"), hostile.count_requests("/hop/7")) == (1, 0)
 
 
 async def test_a_forbidden_redirect_is_policy_not_blocked(

@@ -150,7 +150,7 @@ async def test_many_pages_ask_once(egress: Egress, hostile: Hostile, monkeypatch
     serve(monkeypatch, RULES)
     robots = Robots(egress, "corral-test")
     await asyncio.gather(*(is_allowed(egress, hostile, f"/{i}", robots) for i in range(20)))
-    assert hostile.asked("/robots.txt") == 1
+    assert hostile.count_requests("/robots.txt") == 1
 
 
 async def test_a_group_of_thousands_of_names_is_read_in_time(

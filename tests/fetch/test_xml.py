@@ -24,7 +24,7 @@ from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import hostile_server
-from tests.fetch.parser_builders import URL, a_request, measured_lag, parsing
+from tests.fetch.parser_builders import URL, a_request, measure_lag, parsing
 from tests.slack import SLACK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -96,7 +96,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("name", TOO_MUCH)
 async def test_a_document_that_is_too_much_costs_its_run(name: str) -> None:
-    async with parsing(ReaderLimits(cpu_s=1.0)) as pool, measured_lag() as lag:
+    async with parsing(ReaderLimits(cpu_s=1.0)) as pool, measure_lag() as lag:
         failed = await pool.read(xml(TOO_MUCH[name](), FieldSpec("title")), 20)
         assert isinstance(await pool.read(xml(RSS), 20), ReadAnswer)
     assert isinstance(failed, Failed), failed

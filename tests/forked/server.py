@@ -73,7 +73,7 @@ class Server:
         self._process_of: dict[socket.socket, tuple[int, int]] = {}  # the process, and what tells of its end
         self._client_of: dict[int, socket.socket] = {}
 
-    def forked(self) -> Asked | None:
+    def serve(self) -> Asked | None:
         """Serve; returns in a fork, with what it is to do, and at the end, with nothing."""
         while True:
             for key, _ in self._selector.select():
@@ -84,9 +84,9 @@ class Server:
                     if asked is not None:
                         return asked
                 elif isinstance(key.fileobj, socket.socket):
-                    self._told(key.fileobj)
+                    self._forward_signal(key.fileobj)
                 else:
-                    self._ended(key.fd)
+                    self._report_exit(key.fd)
 
     def _accept(self) -> Asked | None:
         client, _ = self._listener.accept()
@@ -121,7 +121,7 @@ class Server:
         self._listener.close()
         self._selector.close()
 
-    def _told(self, client: socket.socket) -> None:
+    def _forward_signal(self, client: socket.socket) -> None:
         """A signal to pass on; the end of who asked is the end of what it asked for."""
         _, ends = self._process_of[client]
         told = client.recv(64)
@@ -130,7 +130,7 @@ class Server:
         for number in told or [signal.SIGKILL]:
             signal.pidfd_send_signal(ends, number)
 
-    def _ended(self, ends: int) -> None:
+    def _report_exit(self, ends: int) -> None:
         client = self._client_of.pop(ends)
         process, _ = self._process_of.pop(client)
         _, status = os.waitpid(process, 0)
@@ -187,7 +187,7 @@ def _end(code: int) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is for the tests
     _load()
-    given = Server(socket.socket(fileno=int(sys.argv[1]))).forked()
+    given = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if given is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         _become(given)

@@ -47,7 +47,7 @@ class Planted:
     def kinds(self) -> set[str]:
         return {*self.hidden, *self.in_urls, *self.passing}
 
-    def found_in(self, text: str | bytes, *, urls: bool = True, asked: bool = True) -> list[str]:
+    def find_in(self, text: str | bytes, *, urls: bool = True, asked: bool = True) -> list[str]:
         wanted = {**self.hidden, **(self.in_urls if urls else {}), **(self.passing if asked else {})}
         data = text.encode() if isinstance(text, str) else text
         return [kind for kind, value in wanted.items() if value.encode() in data]
@@ -66,15 +66,15 @@ class Spoils:
 
     def hits(self, planted: Planted) -> dict[str, list[str]]:
         found = {
-            "processes": planted.found_in(self.processes),
-            "log": planted.found_in(self.log),
-            "terminal": planted.found_in(self.terminal),
-            "api": planted.found_in(self.api, urls=False, asked=False),
+            "processes": planted.find_in(self.processes),
+            "log": planted.find_in(self.log),
+            "terminal": planted.find_in(self.terminal),
+            "api": planted.find_in(self.api, urls=False, asked=False),
         }
         for (table, column), text in self.rows.items():
-            found[f"{table}.{column}"] = planted.found_in(text, urls=(table, column) not in DATA_COLUMNS)
+            found[f"{table}.{column}"] = planted.find_in(text, urls=(table, column) not in DATA_COLUMNS)
         for path in (path for folder in self.folders for path in folder.rglob("*") if path.is_file()):
-            found[str(path)] = planted.found_in(path.read_bytes(), urls=not is_of_database(path))
+            found[str(path)] = planted.find_in(path.read_bytes(), urls=not is_of_database(path))
         return {place: kinds for place, kinds in found.items() if kinds}
 
 

@@ -9,7 +9,7 @@ from tests.fetch.upstream import Upstream, upstream_proxy
 
 
 @contextmanager
-def known_proxy(user: str, password: str) -> Iterator[Upstream]:
+def serve_proxy(user: str, password: str) -> Iterator[Upstream]:
     """In a thread of its own: what asks it is not asynchronous."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)

@@ -78,9 +78,9 @@ def test_no_planted_secret_is_found_anywhere(
         watcher.start()
         uses.logins(stack, canaries)
         uses.addresses(stack, canaries)
-        uses.confided(stack, confiding, canaries)
-        uses.repeated_by_the_target(stack, confiding, canaries)
-        uses.found_for_sure(stack, confiding, sure)
+        uses.use_confiding_site(stack, confiding, canaries)
+        uses.make_target_repeat(stack, confiding, canaries)
+        uses.plant_for_sure(stack, confiding, sure)
         uses.proxies(stack, canaries)
         uses.refusals(stack, canaries)
         uses.recipes(stack, canaries)
@@ -88,7 +88,7 @@ def test_no_planted_secret_is_found_anywhere(
         said = terminal.commands(stack, canaries, tmp_path, sure)
         bodies.append(terminal.lists(stack, tmp_path))
         said += terminal.key_file(canaries, tmp_path, site) + terminal.bad_settings(canaries, tmp_path)
-        uses.killed_worker(stack, confiding, canaries)
+        uses.kill_worker(stack, confiding, canaries)
         _everything_read(stack)
         watcher.done.set()
         watcher.join()
@@ -106,10 +106,10 @@ def _check_the_search(spoils: Spoils, canaries: Planted, sure: Planted, confidin
     assert {"processes", "terminal", "api", "jobs.document", "runs.payload"} <= places.keys(), places
     assert any("/artifacts/" in place for place in places), places
     assert any(is_of_database(Path(place)) for place in places), places
-    assert set(canaries.in_urls) <= set(canaries.found_in("".join(spoils.rows[place] for place in DATA_COLUMNS)))
+    assert set(canaries.in_urls) <= set(canaries.find_in("".join(spoils.rows[place] for place in DATA_COLUMNS)))
     asked = "\n".join(confiding.asked)
     kept_in_the_page = {"local_storage", "session_storage"}
-    assert {*OF_THE_APP} - kept_in_the_page <= set(canaries.found_in(asked))
+    assert {*OF_THE_APP} - kept_in_the_page <= set(canaries.find_in(asked))
 
 
 @pytest.mark.parametrize("place", ["processes", "log", "terminal", "api", "rows", "folders"])

@@ -10,7 +10,7 @@ import psutil
 
 from tests.secrets.confiding import ConfidingSite
 from tests.secrets.planted import Planted
-from tests.secrets.proxy import known_proxy
+from tests.secrets.proxy import serve_proxy
 from tests.stack import Stack
 from tests.waiting import pauses
 
@@ -67,7 +67,7 @@ def addresses(stack: Stack, canaries: Planted) -> None:
         assert stack.ended(run["id"])["status"] == status, run["target_url"]
 
 
-def confided(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
+def use_confiding_site(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
     """What a target sets, asks for and puts into addresses by itself, over HTTP and in a browser."""
     refused = {"target_url": f"{site.url}/to-userinfo", "fields": ["title"]}
     assert stack.client.post("/jobs", json=refused).status_code == 422
@@ -84,7 +84,7 @@ def confided(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
         assert stack.ended(run["id"], within_s=60)["status"] == status, run
 
 
-def repeated_by_the_target(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
+def make_target_repeat(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
     """An error page with all that was sent to it, and with what it set; the browser keeps it as evidence."""
     job = _job(stack, f"/error?token={canaries.in_url('repeated_token')}", site, requires_auth=True)
     session = {
@@ -96,12 +96,12 @@ def repeated_by_the_target(stack: Stack, site: ConfidingSite, canaries: Planted)
     stack.client.post("/jobs/sessions", json=session).raise_for_status()
     run = stack.ended(stack.start(job)["id"])
     assert (run["status"], run["resolved_strategy"]) == ("failed", "browser")
-    assert "repeated_cookie" in canaries.found_in("\n".join(site.asked))
+    assert "repeated_cookie" in canaries.find_in("\n".join(site.asked))
     plain = _job(stack, f"/error?token={canaries.in_url('repeated_over_http')}", site)
     assert stack.ended(stack.start(plain)["id"])["status"] == "failed"
 
 
-def found_for_sure(stack: Stack, site: ConfidingSite, sure: Planted) -> None:
+def plant_for_sure(stack: Stack, site: ConfidingSite, sure: Planted) -> None:
     """No secret by its name, where all of the above stands."""
     job = _job(stack, f"/error?note={sure.secret('in_address')}", site, strategy="browser")
     assert stack.ended(stack.start(job)["id"])["status"] == "failed"
@@ -120,7 +120,7 @@ def proxies(stack: Stack, canaries: Planted) -> None:
         changed = f"socks5://user:{canaries.secret(f'changed_proxy_{strategy}')}@{site}"
         stack.client.patch(f"/jobs/{job['id']}", json={"proxy_policy": changed}).raise_for_status()
     user, password = canaries.secret("good_proxy_user"), canaries.secret("good_proxy_password")
-    with known_proxy(user, password) as proxy:
+    with serve_proxy(user, password) as proxy:
         for strategy in ("http", "browser"):
             address = f"http://{user}:{password}@127.0.0.1:{proxy.port}"
             job = _job(stack, "/articles", strategy=strategy, proxy_policy=address)
@@ -204,7 +204,7 @@ def previews(stack: Stack, canaries: Planted) -> None:
     assert stack.client.post("/jobs/validate-selector", json=spec).status_code < 500
 
 
-def killed_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
+def kill_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
     """kill -9 while secrets are in use: in a browser, over HTTP, and on the way through a proxy."""
     job = _job(stack, f"/hangs?token={canaries.in_url('killed_in_browser')}", site, requires_auth=True, timeout_s=3)
     session = {
@@ -219,7 +219,7 @@ def killed_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
         stack.start(_job(stack, f"/slow?seconds=2&token={canaries.in_url('killed_over_http')}", timeout_s=10)),
         stack.start(_job(stack, "/slow?seconds=1", strategy="browser", proxy_policy=proxy)),
     ]
-    _until(lambda: "killed_cookie" in canaries.found_in("\n".join(site.asked)))
+    _until(lambda: "killed_cookie" in canaries.find_in("\n".join(site.asked)))
     _until(lambda: stack.run(runs[1]["id"])["status"] in ("running", "failed", "completed"))
     workers = [
         each

@@ -18,7 +18,7 @@ class Tinyproxy:
     port: int
     log: Path
 
-    def asked(self) -> list[str]:
+    def list_requests(self) -> list[str]:
         """What it was asked for, one line a request."""
         return [
             line.partition(": ")[2] for line in self.log.read_text(errors="replace").splitlines() if "Request" in line

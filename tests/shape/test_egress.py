@@ -25,6 +25,8 @@ EXEMPT = {
     "entrypoints/worker_process.py": _LOCAL,
     "entrypoints/worker_loop.py": _LOCAL,
     "runtime/heartbeat.py": _LOCAL,
+    "scripts/host.py": _LOCAL,
+    "scripts/launcher.py": _LOCAL,
     "runtime/process.py": _LOCAL,
     "entrypoints/parser_process.py": _LOCAL,
     "supervisor/checks.py": frozenset({"http.client", "socket"}),

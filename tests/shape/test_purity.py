@@ -64,20 +64,20 @@ def test_a_module_has_no_state(path: Path) -> None:
 
 
 def test_the_check_sees_state_and_leaves_constants_alone() -> None:
-    def found(text: str) -> list[str]:
+    def find_state(text: str) -> list[str]:
         tree = ast.parse(text)
         return list(state(tree, classes_with_state(tree)))
 
     memory = "class Memory:\n    def __init__(self): self.known = {}\n"
-    assert found(f"{memory}_memory = Memory()") == ["line 3: _memory"]
-    assert found("class Counters(dict): ...\n_COUNTERS: Counters = Counters()") == ["line 2: _COUNTERS"]
-    assert found("seen = {}\ndef read(url): seen[url] = 1") == ["line 1: seen"]
-    assert found("seen = set()") == ["line 1: seen"]
-    assert found("seen = [0]\ndef read(url): seen.append(url)") == ["line 1: seen"]
-    assert found("count = 0\ndef read():\n    global count\n    count += 1") == ["line 3: global count"]
+    assert find_state(f"{memory}_memory = Memory()") == ["line 3: _memory"]
+    assert find_state("class Counters(dict): ...\n_COUNTERS: Counters = Counters()") == ["line 2: _COUNTERS"]
+    assert find_state("seen = {}\ndef read(url): seen[url] = 1") == ["line 1: seen"]
+    assert find_state("seen = set()") == ["line 1: seen"]
+    assert find_state("seen = [0]\ndef read(url): seen.append(url)") == ["line 1: seen"]
+    assert find_state("count = 0\ndef read():\n    global count\n    count += 1") == ["line 3: global count"]
     frozen = "class Point(NamedTuple):\n    x: int\nORIGIN = Point(0)\nNAMES = {'a': 1}\nCODES = frozenset({1})\n"
-    assert found(f"{frozen}@dataclass(frozen=True)\nclass Rules:\n    a: int = 1\nRULES = Rules()\n") == []
-    assert found("_SPREAD = [byte for byte in range(256)]\ndef read(): return _SPREAD[0]") == []
+    assert find_state(f"{frozen}@dataclass(frozen=True)\nclass Rules:\n    a: int = 1\nRULES = Rules()\n") == []
+    assert find_state("_SPREAD = [byte for byte in range(256)]\ndef read(): return _SPREAD[0]") == []
 
 
 def test_the_check_sees_clocks_and_memos() -> None:

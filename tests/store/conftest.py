@@ -16,7 +16,8 @@ DATABASES = ("file", "memory", "postgres") if LEVEL else ("file", "postgres")
 _TABLES = (
     "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
     " artifacts, items, crawls, site_statistics, pinned_runs, purge_queue, pages, crawl_hosts, crawl_templates, hosts,"
-    " crawl_helpers, crawl_host_owners, nodes, host_quotas"
+    " crawl_helpers, crawl_host_owners, nodes, host_quotas, queue_tasks, queue_scrapers,"
+    " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs"
 )
 
 _MANY = 500

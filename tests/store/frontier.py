@@ -29,7 +29,7 @@ def _link(number: int) -> DiscoveredLink:
     return DiscoveredLink(f"http://a.test/{number}", f"key-{number}", "a.test", 1, None, 1.0)
 
 
-def _ended(item: Item, number: int, urls: int) -> ItemResult:
+def _finish(item: Item, number: int, urls: int) -> ItemResult:
     """One link in fifteen is new."""
     known = [_link(1 + (number * 7919 + each) % urls) for each in range(_LINKS - 1)]
     record = {"url": item.url, "text": "word " * 1000}
@@ -50,7 +50,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
     began = 0.0
     for number in range(0, _PAGES, _AT_ONCE):
         assert step is not None
-        ended = [_ended(item, number + place, urls) for place, item in enumerate(step.items)]
+        ended = [_finish(item, number + place, urls) for place, item in enumerate(step.items)]
         if number == _AT_ONCE:
             began = time.process_time()
         step = await store.crawls.step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
@@ -60,7 +60,7 @@ async def main(path: str, urls: int) -> dict[str, Any]:
     peak_mb = int(peak.split()[1]) / 1024
     assert step is not None
     connection.set_trace_callback(asked.add)
-    ended = [_ended(item, 10**6 + place, urls)._replace(is_late=True) for place, item in enumerate(step.items)]
+    ended = [_finish(item, 10**6 + place, urls)._replace(is_late=True) for place, item in enumerate(step.items)]
     await store.crawls.step(lease, BatchReport(tuple(ended), (), _AT_ONCE), Bounds())
     connection.set_trace_callback(None)
     spoken = [each for each in asked if each.lstrip().split()[0] in ("SELECT", "UPDATE", "INSERT", "DELETE")]

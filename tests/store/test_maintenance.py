@@ -148,7 +148,8 @@ async def test_a_result_stored_twice_is_found(store: Store, sql: Sql) -> None:
     sql("DROP INDEX records_by_run")
     try:
         sql(
-            f"INSERT INTO records SELECT '{new_id()}', run_id, job_id, item_key, data, created_at, details FROM records"
+            "INSERT INTO records (id, run_id, item_key, data, created_at)"
+            f" SELECT '{new_id()}', run_id, item_key, data, created_at FROM records"
         )
         [found] = await store.maintenance.audit()
         assert (found.rule, found.subject) == ("a result is stored once", run_id)

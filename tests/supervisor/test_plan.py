@@ -47,10 +47,10 @@ def test_what_is_needed_starts_first_and_stops_last() -> None:
 @pytest.mark.parametrize(
     "services, sentence",
     [
-        ([service("a", "b"), service("b", "a")], "the services a, b wait for each other"),
-        ([service("a", "a")], "the services a wait for each other"),
-        ([service("a", "elsewhere")], "a needs elsewhere, which is no service"),
-        ([service("a"), service("a")], "there are two services a"),
+        ([service("a", "b"), service("b", "a")], "the services a, b depend on each other"),
+        ([service("a", "a")], "the services a depend on each other"),
+        ([service("a", "elsewhere")], "a needs elsewhere, which is not a service"),
+        ([service("a"), service("a")], "two services are named a"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_in_a_sentence(services: list[Service], sentence: str) -> None:

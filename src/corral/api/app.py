@@ -21,6 +21,7 @@ from corral.api.metrics import Metrics
 from corral.api.openapi import Schema, describe_limits
 from corral.api.routes import (
     artifacts,
+    changes,
     crawls,
     events,
     exports,
@@ -39,6 +40,7 @@ from corral.api.routes import (
     supervisor,
     workers,
 )
+from corral.api.routes.queue import coverage, loop, scrapyd, tasks
 from corral.api.streams import Streams
 from corral.wiring.app import App
 
@@ -60,6 +62,8 @@ _ROUTERS = (
     sites.router,
     workers.router,
     site_statistics.router,
+    coverage.router,
+    loop.router,
     runs.router,
     settings.router,
     scraping.router,
@@ -68,6 +72,9 @@ _ROUTERS = (
     interventions.router,
     preview.router,
     field_maps.router,
+    changes.router,
+    tasks.router,
+    scrapyd.router,
     jobs.router,
 )
 

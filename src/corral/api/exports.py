@@ -10,8 +10,6 @@ from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from corral.domain.errors import CorralError, TooManyExports
-from corral.domain.runs.run import Run
-from corral.export.formats import Format
 from corral.export.stream import Export, chunks
 
 log = structlog.get_logger()
@@ -45,12 +43,13 @@ class Exports:
             await pieces.aclose()  # type: ignore[attr-defined]
 
 
-async def answer(request: Request, run: Run, kind: Format) -> Response:
-    """Stream every record of a run. Errors that can be known in advance are raised before the first byte."""
-    export = Export(run, kind)
+async def answer(request: Request, export: Export) -> Response:
+    """Stream the records of a run, or only its changes. Raise what can be known before the first byte."""
+    run, kind = export.run, export.format
     export.check()
+    name = "run" if export.changes is None else "changes"
     # The file name contains no text from a target or a client.
-    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="run-{run.id}{kind.suffix}"'}
+    headers = {**_HEADERS, "Content-Disposition": f'attachment; filename="{name}-{run.id}{kind.suffix}"'}
     if request.scope["state"].get("is_head"):
         return Response(media_type=kind.content_type, headers=headers)
     exports: Exports = request.app.state.exports

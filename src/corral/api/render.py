@@ -13,7 +13,20 @@ from corral.domain.errors import BadInput
 from corral.domain.ids import is_id
 from corral.views.runs import event, job, record, run
 
-__all__ = ["answer", "cursor_id", "cursor_of", "cursor_owner", "dumps", "event", "job", "page", "record", "run"]
+__all__ = [
+    "answer",
+    "cursor_id",
+    "cursor_in_parts",
+    "cursor_number",
+    "cursor_of",
+    "cursor_owner",
+    "dumps",
+    "event",
+    "job",
+    "page",
+    "record",
+    "run",
+]
 
 _OWNER = re.compile(r"[0-9a-f]{32}")
 _OPTIONS = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS
@@ -52,6 +65,27 @@ def cursor_id(cursor: str | None) -> str | None:
     if not is_id(text):
         raise _not_ours()
     return text
+
+
+def cursor_in_parts(cursor: str | None) -> str | None:
+    """The place in a list of two parts: the name of the part, and an id in it or nothing."""
+    if cursor is None:
+        return None
+    text = _decode(cursor)
+    part, _, place = text.partition(":")
+    if part not in ("seen", "absent") or (place and not is_id(place)):
+        raise _not_ours()
+    return text
+
+
+def cursor_number(cursor: str | None) -> int | None:
+    """Of a listing whose rows have numbers."""
+    if cursor is None:
+        return None
+    text = _decode(cursor)
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        raise _not_ours()
+    return int(text)
 
 
 def _decode(cursor: str) -> str:

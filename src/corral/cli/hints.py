@@ -3,7 +3,8 @@
 from corral.domain.crawl.crawl import StoppedBy
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import FailureCode
-from corral.domain.runs.run import CRAWL, Run
+from corral.domain.runs.run import CRAWL, SCRIPT, Run
+from corral.domain.verdicts.run_verdict import is_withheld
 
 _BY_DETAIL = {
     "no_session": "log in once with `corral session capture JOB`, or hand over cookies with `corral session add JOB`",
@@ -27,7 +28,18 @@ _BY_DETAIL = {
     "connect": "a connection has to stand within 5 s, whatever --timeout says; check the target, or try later",
     "first_byte": "give it more time with --timeout",
     "read": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
+    "parser": "correct the code; `corral record URL --parse FILE` stores the page, `corral test` runs the code on it",
     "strategy_unavailable": "choose another strategy with --strategy",
+}
+_SCRIPT = {
+    "exit": "see what it printed: `corral run show RUN` names the artifacts with its whole output",
+    "script": "give it more time with --timeout, or `timeout` in its configuration",
+    "memory": "give it more memory with --memory, or `limits.memory_mib` in its configuration",
+    "processes": "allow more processes with --processes, or `limits.processes` in its configuration",
+    "output": "let it print less, or raise `limits.output_mib` in its configuration",
+    "records": "the lines that begin with { and are no JSON are in its output; --records none ignores them",
+    "left_processes": "let the script wait for what it starts; nothing outlives it",
+    "protocol": "see the result protocol in the documentation of scripts",
 }
 _BY_CODE = {
     FailureCode.BLOCKED: "the site refuses this client; try --strategy browser, or later",
@@ -63,6 +75,10 @@ def _of_crawl(run: Run) -> str | None:
 
 def hint_for(run: Run) -> str | None:
     """Return what the user can do, or None."""
+    if is_withheld(run.stats):
+        return f"compare with `corral run show {run.id}`; `corral run accept {run.id}` accepts data that is right"
+    if run.kind == SCRIPT:
+        return _SCRIPT.get(run.failure_detail or "")
     hint = _of_crawl(run) if run.kind == CRAWL else None
     hint = hint or _BY_DETAIL.get(run.failure_detail or "")
     if hint is None and run.failure_code in frozenset(FailureCode):

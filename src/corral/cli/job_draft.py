@@ -8,7 +8,9 @@ from typing import Any
 from corral.cli.options import FieldOptions
 from corral.cli.secret_input import text_or_file
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import MAX_CODE_BYTES, make_parser
 from corral.domain.fields.page_fields import RecipeFile, parse_recipe_file
+from corral.domain.fields.record_key import check_record_key, parse_record_key
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import Job, OnTrouble, Priority, Strategy
@@ -17,6 +19,7 @@ from corral.domain.json_path import parse_query
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import Target, parse_target
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.secret import Secret
 from corral.engine.usecases.jobs import check_fields, seal_proxy
 from corral.extract.selectors.spec import check_xpath, compile_check
@@ -30,29 +33,56 @@ DEFAULT_PORTS = (80, 443)
 _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 
 
-def parse_fields(options: FieldOptions) -> tuple[FieldSpec, ...]:
-    """Return the requested fields, checked as the API checks them."""
+def parse_fields(options: FieldOptions, *, takes_patterns: bool = False) -> tuple[FieldSpec, ...]:
+    """Return the requested fields, checked as the API checks them.
+
+    With `takes_patterns` the recipe may have fields for patterns of pages, and none beside them: see `parse_patterns`.
+    """
 
     recipe = load_recipe(options.recipe)
-    if recipe.pages:
+    if recipe.pages and not takes_patterns:
         hint = "move them to `fields`, or use the file with `corral crawl`"
         raise BadInput("the recipe has fields for patterns of pages, and this is one page", field="recipe", hint=hint)
-    specs = (*recipe.fields, *_fields_of(options))
+    specs = _one_parser((*recipe.fields, *_fields_of(options)))
+    if not specs and recipe.pages:
+        return ()
     if not specs:
-        raise BadInput("no fields are requested", field="fields", hint="for example --fields title,price")
+        hint = "for example --fields title,price, or --parse FILE"
+        raise BadInput("no fields are requested", field="fields", hint=hint)
     check_fields(specs)
+    check_record_key(parse_key(options), specs, field="key")
     return specs
+
+
+def parse_patterns(options: FieldOptions) -> list[dict[str, Any]]:
+    """Return the fields for patterns of pages, as `page_fields` of a job takes them."""
+    return [each.document() for each in load_recipe(options.recipe).pages]
 
 
 def crawl_fields(options: FieldOptions) -> dict[str, Any]:
     """Return the fields of a crawl as a part of its plan."""
     recipe = load_recipe(options.recipe)
     plan: dict[str, Any] = {
-        "fields": [spec.document() for spec in (*recipe.fields, *_fields_of(options))],
+        "fields": [spec.document() for spec in _one_parser((*recipe.fields, *_fields_of(options)))],
         "page_fields": [each.document() for each in recipe.pages],
         "only_fields": recipe.only_fields,
+        "record_key": list(parse_key(options)),
     }
     return {name: value for name, value in plan.items() if value}
+
+
+def parse_key(options: FieldOptions) -> tuple[str, ...]:
+    """Return the key of the records: the option, or what the recipe file says."""
+    if options.key is None:
+        return load_recipe(options.recipe).key
+    return parse_record_key([name.strip() for name in options.key.split(",")], field="key")
+
+
+def _one_parser(specs: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+    if sum(spec.is_code for spec in specs) > 1:
+        hint = "leave out --parse, or `parse` of the recipe file"
+        raise BadInput("--parse and the recipe file name two files with own code", field="parse", hint=hint)
+    return specs
 
 
 def _fields_of(options: FieldOptions) -> tuple[FieldSpec, ...]:
@@ -60,13 +90,23 @@ def _fields_of(options: FieldOptions) -> tuple[FieldSpec, ...]:
     specs += [_by_css(text) for text in options.css or ()]
     specs += [_by_xpath(text) for text in options.xpath or ()]
     specs += [_by_jsonpath(text) for text in options.jsonpath or ()]
+    if options.parse is not None:
+        specs.append(make_parser(_read_code(options.parse), options.parse.name))
     return tuple(specs)
+
+
+def parse_quality(text: str | None) -> Thresholds:
+    return USUAL_THRESHOLDS if text is None else Thresholds.parse(text)
 
 
 def load_recipe(path: Path | None) -> RecipeFile:
     """Read a recipe file; JSON is YAML, too."""
     if path is None:
         return RecipeFile()
+    return parse_recipe_file(read_recipe(path), lambda file: _read_code(path.parent / file))
+
+
+def read_recipe(path: Path) -> Any:
     import yaml  # noqa: PLC0415 - most commands need none
 
     try:
@@ -77,7 +117,27 @@ def load_recipe(path: Path | None) -> RecipeFile:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         where = " ".join(str(error).split())[:300]
         raise BadInput(f"{path} is no YAML: {where}", field="recipe") from None
-    return parse_recipe_file(document)
+    return document
+
+
+def _read_code(path: Path) -> str:
+    try:
+        if path.stat().st_size > MAX_CODE_BYTES:
+            hint = "install what it needs as a package on the workers, and import it"
+            raise BadInput(f"{path} has more than {MAX_CODE_BYTES} bytes", field="parse", hint=hint)
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}", field="parse") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8", field="parse") from None
+
+
+def find_code(options: FieldOptions) -> Path | None:
+    """Return the file with own code, of the option or of the recipe file."""
+    if options.parse is not None or options.recipe is None:
+        return options.parse
+    name = read_recipe(options.recipe).get("parse")
+    return options.recipe.parent / name if isinstance(name, str) else None
 
 
 def _by_css(text: str) -> FieldSpec:
@@ -126,6 +186,8 @@ def draft_job(
     proxy: ProxyPolicy | None = None,
     on_captcha: OnTrouble = OnTrouble.FAIL,
     on_missing: OnTrouble = OnTrouble.FAIL,
+    record_key: tuple[str, ...] = (),
+    quality: Thresholds = USUAL_THRESHOLDS,
 ) -> Job:
     """Return the job that the arguments describe, checked as far as possible without a request."""
 
@@ -150,6 +212,8 @@ def draft_job(
         proxy=proxy,
         on_captcha=on_captcha,
         on_missing=on_missing,
+        record_key=record_key,
+        quality=quality,
     )
 
 

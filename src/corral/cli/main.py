@@ -19,6 +19,7 @@ VERBS: tuple[Verb | Group, ...] = (
     Verb("worker", "worker:worker", "Start a node that executes runs, without the API.", _START),
     Verb("demo", "demo:demo", "Start a sample site, jobs for it, and the dashboard.", _START),
     Verb("scrape", "scrape.command:scrape", "Collect fields from one page, now.", _COLLECT),
+    Verb("preview", "preview:preview", "Show what a page offers: fields, selectors, lists.", _COLLECT),
     Verb("crawl", "crawl.command:crawl", "Crawl a site now: title, text and links of every page.", _COLLECT),
     Verb(
         "crawl pages",
@@ -26,6 +27,7 @@ VERBS: tuple[Verb | Group, ...] = (
         "List the pages of a crawl in one state, with the reason.",
         _COLLECT,
     ),
+    Verb("run-script", "run_script:run_script", "Execute a script now and keep its records.", _COLLECT),
     Verb(
         "record",
         "recording.record:record",
@@ -38,6 +40,12 @@ VERBS: tuple[Verb | Group, ...] = (
         "Read recorded pages again, offline, and compare the output.",
         _COLLECT,
     ),
+    Verb(
+        "reparse",
+        "recording.reparse:reparse",
+        "Read stored pages again, offline, and show what would change.",
+        _COLLECT,
+    ),
     Group(
         "job",
         "Jobs, which say what to collect: add, list, show, remove.",
@@ -45,6 +53,8 @@ VERBS: tuple[Verb | Group, ...] = (
             Verb("add", "job.add:add", "Add a job."),
             Verb("list", "job.list:list_", "List jobs, newest first."),
             Verb("show", "job.list:show", "Show one job with its latest runs."),
+            Verb("changes", "job.changes:changes", "Show new, changed and gone rows of a job."),
+            Verb("schema", "job.schema:schema", "Print the JSON Schema of the records of a job."),
             Verb("rm", "job.rm:rm", "Remove a job."),
         ),
         _COLLECT,
@@ -68,11 +78,60 @@ VERBS: tuple[Verb | Group, ...] = (
             ),
             Verb("resume", "run.control:resume", "Let a held run go on."),
             Verb("retry", "run.start:retry", "Repeat an ended run as a new run that is linked to it."),
+            Verb("accept", "run.accept:accept", "Accept the data of a run whose verdict is suspect or broken."),
             Verb(
                 "keep",
                 "run.keep:keep",
                 "Exempt a crawl and its records from deletion by age.",
             ),
+        ),
+        _COLLECT,
+    ),
+    Group(
+        "queue",
+        "Tasks for scraper scripts: run, reconcile, import, list, dead.",
+        (
+            Verb("run", "queue.run:run", "Execute the tasks of a queue file, CRITICAL ones first."),
+            Verb(
+                "reconcile",
+                "queue.reconcile:reconcile_command",
+                "Find what is missing, and write tasks for it.",
+            ),
+            Verb("import", "queue.tasks:import_", "Import the tasks of a queue file; a running Corral executes them."),
+            Verb("list", "queue.tasks:list_", "List tasks, newest first."),
+            Verb("show", "queue.tasks:show", "Show one task with the history of its runs."),
+            Verb("stats", "queue.tasks:stats", "Count the tasks by state, priority and scraper."),
+            Verb("dead", "queue.tasks:dead", "List the tasks that failed for good, with the reason."),
+            Verb(
+                "requeue",
+                "queue.tasks:requeue",
+                "Start a task again that did not complete.",
+            ),
+            Verb("cancel", "queue.tasks:cancel", "Cancel a task that has not ended, with its run."),
+            Verb(
+                "scrapers",
+                "queue.tasks:scrapers",
+                "List the scrapers, and what is wrong with them.",
+            ),
+        ),
+        _COLLECT,
+    ),
+    Group(
+        "loop",
+        "Find what is missing and collect it, by itself.",
+        (
+            Verb(
+                "start",
+                "loop.control:start",
+                "Reconcile now and at regular intervals, in a running Corral.",
+            ),
+            Verb("stop", "loop.control:stop", "Stop the loop: no further reconciliation starts."),
+            Verb(
+                "status",
+                "loop.control:status",
+                "Show what the loop does and how it went last.",
+            ),
+            Verb("run-once", "loop.once:run_once", "Reconcile, and execute the tasks for the gaps, now."),
         ),
         _COLLECT,
     ),

@@ -34,6 +34,14 @@ TimeoutS = Annotated[
 ]
 
 
+QualityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--quality",
+        metavar="off|NAME=VALUE,…",
+        help="Thresholds of the verdict on the data: drop=0.3, min_history=5, ignore=FIELD+FIELD; off switches it off.",
+    ),
+]
 ProxyOption = Annotated[
     str | None,
     typer.Option(
@@ -103,6 +111,16 @@ class FieldOptions:
     ] = None
     recipe: Annotated[
         Path | None, typer.Option("--recipe", metavar="FILE", help="Fields from a YAML or JSON file; see the how-to.")
+    ] = None
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="A,B,…", help="Fields by which a row is recognized in later runs (the URL of its page)."
+        ),
+    ] = None
+    parse: Annotated[
+        Path | None,
+        typer.Option("--parse", metavar="FILE", help="A Python file whose function parse(page) returns the records."),
     ] = None
 
 

@@ -4,9 +4,12 @@ CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
 ├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
-│                       InterventionNotFound, ArtifactNotFound, FieldNotFound
+│                       InterventionNotFound, ArtifactNotFound, FieldNotFound, ScraperNotFound
+├── ScriptNotRunnable   a script that may not or cannot be started
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
+├── NothingToAccept     the data of a run is not kept apart
+├── DataWithheld        the records of a run are kept apart because of the verdict on its data
 ├── PagesNotKept        an archive is asked for of a run that kept none
 ├── TooManyLooks        over a quota of ours; so is TooManyExports
 ├── CannotLook          our side failed at looking at a page
@@ -114,6 +117,22 @@ class NotSupervised(NotFound):
         super().__init__("no supervisor runs for this installation", hint="start one with `corral up --distributed`")
 
 
+class ScraperNotFound(NotFound):
+    """No scraper of this name, or no script for it. `places` says where the registry looked."""
+
+    code = "scraper_not_found"
+
+    def __init__(self, name: str, places: Sequence[str], *, is_configured: bool = False) -> None:
+        what = f"the script of scraper {name[:80]!r} is missing" if is_configured else f"no scraper {name[:80]!r}"
+        super().__init__(f"{what}; looked for {', '.join(places)}", field="scraper")
+        if is_configured:
+            self.code = "script_missing"
+
+
+class ScriptNotRunnable(CorralError):
+    code = "script_not_runnable"
+
+
 class FieldNotFound(NotFound):
     def __init__(self, name: str) -> None:
         super().__init__(f"the job has no field {name[:200]!r}", hint="list them with GET /jobs/{job_id}/field-maps")
@@ -166,6 +185,27 @@ class WrongState(CorralError):
         self.state = state
         if terminal:
             self.code = "already_terminal"
+
+
+class NothingToAccept(CorralError):
+    code = "nothing_to_accept"
+
+    def __init__(self, run_id: str, verdict: object, *, is_accepted: bool) -> None:
+        why = (
+            "it was accepted before" if is_accepted else f"its verdict is {verdict}" if verdict else "it has no verdict"
+        )
+        hint = "only runs whose verdict is suspect or broken can be accepted; see `corral run show RUN`"
+        super().__init__(f"the data of run {run_id} is not kept apart: {why}", hint=hint)
+
+
+class DataWithheld(CorralError):
+    code = "data_withheld"
+
+    def __init__(self, run_id: str, verdict: object) -> None:
+        hint = (
+            f"look at it with `corral run show {run_id}`, then accept it, or export it with withheld=true (--withheld)"
+        )
+        super().__init__(f"the records of run {run_id} are kept apart: the verdict on its data is {verdict}", hint=hint)
 
 
 class SessionChanged(CorralError):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from corral.domain.quality.run_profile import ObservedData
 from corral.domain.runs.run import Lease
 
 
@@ -14,3 +15,4 @@ class HeldLease:
     deadline: float
     cancelled_at: float | None = None
     timed_out: bool = False
+    data: ObservedData | None = None  # of a crawl, read from its records when it ended

@@ -18,11 +18,13 @@ import time
 import traceback
 from collections.abc import Iterator
 
+from corral.domain.fields.own_code import parser_of
 from corral.extract.fields import xml_source  # noqa: F401 - it brings lxml, which no reader is to load by itself
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.fetch.parsing.messages import (
     BUG,
+    CODE_AT,
     ENDED,
     LAST_READ,
     READ,
@@ -93,19 +95,22 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
         header = asked.read(request_header.size)
         if len(header) < request_header.size:
             return
-        has_more = False
+        has_more, file = False, None
         head_bytes, body_bytes = request_header.unpack(header)
         try:
             head, body = asked.read(head_bytes), asked.read(body_bytes)
             if len(body) < body_bytes:
                 return
-            kind, packed, has_more = _read(head, body, note_fd, limits, memory)
+            kind, packed, has_more, file = _read(head, body, note_fd, limits, memory)
+        except _CodeMemoryError as error:
+            file = error.file
+            kind, packed = LAST_READ, _refuse_code(file, "takes too much memory")
         except MemoryError:
             kind, packed = LAST_READ, _MEMORY
         body = b""
         resident_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         if resident_bytes > limits.resident_bytes:
-            kind, packed = LAST_READ, _MEMORY
+            kind, packed = LAST_READ, _refuse_code(file, "takes too much memory") if file else _MEMORY
         elif 2 * resident_bytes > limits.resident_bytes and kind == READ:
             kind = LAST_READ  # or the next page would have to pay for this one
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -119,10 +124,23 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
             until = time.monotonic() + _HOLD_BACK_S
 
 
+class _CodeMemoryError(MemoryError):
+    """Own code used up the memory."""
+
+    def __init__(self, file: str | None) -> None:
+        super().__init__()
+        self.file = file
+
+
+def _refuse_code(file: str | None, why: str) -> bytes:
+    return encode_answer(ReadAnswer(refused=f"{file}: parse {why}", refused_as="extraction:parser"))
+
+
 def _read(
     head: bytes, body: bytes, note_fd: int, limits: ReaderLimits, memory: ReadMemory
-) -> tuple[bytes, bytes, bool]:
-    has_more = False
+) -> tuple[bytes, bytes, bool, str | None]:
+    """The kind of the answer, the answer, whether another page follows, and the file of the page's own code."""
+    has_more, file = False, None
 
     @contextlib.contextmanager
     def guard(place: int) -> Iterator[None]:
@@ -133,19 +151,31 @@ def _read(
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
+    @contextlib.contextmanager
+    def mark() -> Iterator[None]:
+        os.pwrite(note_fd, note.pack(1), CODE_AT)
+        try:
+            yield
+        except MemoryError:
+            raise _CodeMemoryError(file) from None
+        finally:
+            os.pwrite(note_fd, note.pack(0), CODE_AT)
+
     try:
         question = decode_question(head, body)
-        has_more = question.has_more
+        has_more, spec = question.has_more, parser_of(question.request.fields)
+        file = None if spec is None else spec.file
         signal.setitimer(signal.ITIMER_PROF, question.cpu_s)
-        answer = read_page(question.request, read_time(), guard, question.skipped, memory=memory)
+        answer = read_page(question.request, read_time(), guard, question.skipped, memory=memory, mark=mark)
         packed = encode_answer(answer)
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
-        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace"), has_more
+        return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace"), has_more, file
     if len(packed) > limits.answer_bytes:
-        packed = encode_answer(ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes"))
-    return READ, packed, has_more
+        refused = encode_answer(ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes"))
+        packed = _refuse_code(file, f"returned more than {limits.answer_bytes} bytes") if file else refused
+    return READ, packed, has_more, file
 
 
 if __name__ == "__main__":

@@ -2,16 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from corral.domain.crawl.page_archive import ArchivedPage
 from corral.domain.crawl.payload import plan_of
-from corral.domain.errors import PagesNotKept
+from corral.domain.errors import BadInput, DataWithheld, PagesNotKept
+from corral.domain.fields.own_code import without_parser
+from corral.domain.records.changes import CHANGES, ChangedRow, RowChange, RunComparison
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.record import CRAWL_FIELDS, Record
 from corral.domain.runs.run import CRAWL, Run
+from corral.domain.verdicts.run_verdict import VERDICT, is_withheld
 from corral.export.columns import Columns
 from corral.export.formats import Format
 from corral.export.outbox import Outbox, Writer
@@ -19,12 +22,24 @@ from corral.export.text import CsvWriter, JsonLinesWriter, JsonWriter
 
 T = TypeVar("T")
 
+# What became of a row, in an export of changes only.
+CHANGE_COLUMN = "_change"
 # Pieces smaller than this are sent together with the next.
 _ENOUGH = 64 * 1024
 
 
+class _ChangePage(Protocol):
+    @property
+    def rows(self) -> list[ChangedRow]: ...
+    @property
+    def cursor(self) -> str | None: ...
+
+
 class _Records(Protocol):
     async def next_batch(self, run_id: str, after: str) -> list[Record]: ...
+    async def next_changes(
+        self, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None
+    ) -> _ChangePage: ...
 
 
 class _Pages(Protocol):
@@ -54,9 +69,16 @@ class Export:
     run: Run
     format: Format
     packs: bool = True  # each record of a WARC, by gzip
+    changes: RunComparison | None = None  # only the rows that changed since an earlier run
+    with_withheld: bool = False  # also where the verdict on its data keeps its records apart
 
     def check(self) -> None:
-        """PagesNotKept where there is nothing this format could be made of."""
+        """DataWithheld, or PagesNotKept where there is nothing this format could be made of."""
+        if is_withheld(self.run.stats) and not self.with_withheld:
+            raise DataWithheld(self.run.id, self.run.stats[VERDICT])
+        if self.format is Format.WARC and self.changes is not None:
+            hint = "choose json, jsonl, csv, parquet or xlsx"
+            raise BadInput("an archive of pages has no changes of rows", field="format", hint=hint)
         is_kept = self.run.kind == CRAWL and plan_of(self.run.payload).keep_pages
         if self.format is Format.WARC and not is_kept:
             raise PagesNotKept(self.run.id)
@@ -75,7 +97,7 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
     else:
         columns = await _columns(store, export, progress)
         writer = await _apart(writer_for, export.format, out, columns)
-        feed = _data(store, export.run.id)
+        feed = _data(store, export)
     try:
         async for batch in feed:
             progress.written += await _apart(writer.add, batch)
@@ -92,12 +114,14 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
     yield out.take()
 
 
-def columns_of(run: Run) -> Columns:
+def columns_of(run: Run, *, has_changes: bool = False) -> Columns:
     """What was asked for, in that order; of a crawl, behind what its records usually have."""
+    first = (CHANGE_COLUMN,) if has_changes else ()
     if run.kind != CRAWL:
-        return Columns(run.payload.read(PagePayload).field_names)
+        names = [spec.name for spec in without_parser(run.payload.read(PagePayload).fields)]
+        return Columns(names, first)
     plan = plan_of(run.payload)
-    return Columns(plan.field_names, ("url",) if plan.only_fields else CRAWL_FIELDS)
+    return Columns(plan.field_names, (*first, *(("url",) if plan.only_fields else CRAWL_FIELDS)))
 
 
 def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
@@ -116,19 +140,35 @@ def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
 
 
 async def _columns(store: ExportStore, export: Export, progress: ExportProgress) -> Columns:
-    columns = columns_of(export.run)
+    columns = columns_of(export.run, has_changes=export.changes is not None)
     if export.format.needs_columns:
-        async for batch in _data(store, export.run.id):
+        async for batch in _data(store, export):
             await _apart(columns.look_at, batch)
             progress.seen = columns.records
     return columns
 
 
-async def _data(store: ExportStore, run_id: str) -> AsyncIterator[list[dict[str, Any]]]:
+async def _data(store: ExportStore, export: Export) -> AsyncIterator[list[dict[str, Any]]]:
+    if export.changes is not None:
+        async for rows in _changes(store, export.changes):
+            yield rows
+        return
     after = ""
-    while batch := await store.records.next_batch(run_id, after):
+    while batch := await store.records.next_batch(export.run.id, after):
         after = batch[-1].id
         yield [record.data for record in batch]
+
+
+async def _changes(store: ExportStore, comparison: RunComparison) -> AsyncIterator[list[dict[str, Any]]]:
+    """New and changed rows as they are now, then gone rows as they were."""
+    cursor: str | None = None
+    while True:
+        page = await store.records.next_changes(comparison, CHANGES, cursor)
+        if page.rows:
+            yield [{CHANGE_COLUMN: None, **row.data} | {CHANGE_COLUMN: row.change.value} for row in page.rows]
+        cursor = page.cursor
+        if cursor is None:
+            return
 
 
 async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[ArchivedPage]]:

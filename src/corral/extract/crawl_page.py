@@ -11,20 +11,21 @@ import orjson
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.fingerprint import sketch
-from corral.domain.crawl.item import listing_key, listing_kind, short_key
-from corral.domain.crawl.job_pages import ITEM_LINKS, PAGINATION, Listing
+from corral.domain.crawl.item import short_key
 from corral.domain.crawl.option_values import Order
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.score import score_of
 from corral.domain.crawl.traps import shape_of
 from corral.domain.errors import BadInput
-from corral.domain.net.canonical import Link, link_to, links_to, url_key
-from corral.domain.net.url import Target, parse_target
+from corral.domain.lists.position import ListPosition
+from corral.domain.net.canonical import link_to, url_key
+from corral.domain.net.url import parse_target
 from corral.domain.redaction import redact_result_url
 from corral.extract.documents import Document
 from corral.extract.link_classifier import LinkClassifier, ReadMemory, host_of
 from corral.extract.link_limit import limit_links, limit_references, max_examined
 from corral.extract.links import MAX_LINKS, Links, header_directives, link_texts, links_of
+from corral.extract.own_code.rows import CodeResult
 from corral.extract.page import Page
 from corral.extract.read_time import ReadTime
 from corral.extract.readable.article import Article, article_of, make_article
@@ -48,7 +49,7 @@ class CrawlReadOptions:
     attempt: int = 1
     began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
     level: int = 0  # of a sitemap, from 1; a page has none
-    listing: tuple[int, int] | None = None  # of a list page: its number, and how many items were named before it
+    listing: ListPosition | None = None  # of a list page
     agent: str = ""  # as whom we come: headers of the answer may be addressed to it
 
 
@@ -63,8 +64,13 @@ class CrawledDocument(NamedTuple):
     max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
 
 
-def extract_crawl_page(
-    source: Page | Document, title: str | None, document: CrawledDocument, fields: dict[str, Any], memory: ReadMemory
+def extract_crawl_page(  # noqa: PLR0917 - the parts of one reading
+    source: Page | Document,
+    title: str | None,
+    document: CrawledDocument,
+    fields: dict[str, Any],
+    memory: ReadMemory,
+    made: CodeResult | None = None,
 ) -> dict[str, Any]:
     """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by its reader."""
     url, ask = document.url, document.ask
@@ -77,28 +83,48 @@ def extract_crawl_page(
         (article, links), texts = source, {}
         links = limit_references(links, max_examined(document.max_links))
         whole = article.text
+    if made is not None and made.links is not None:
+        links = limit_references(_follow_only(links, made.links), max_examined(document.max_links))
     is_noindex, is_nofollow = links.directives.also(header_directives(document.tags, ask.agent))
     classified, sessions = _classify_links(classifier, links, document, texts, is_nofollow=is_nofollow)
     found, dropped = limit_links(classified, document.max_links)
     is_kept = not (is_noindex and classifier.plan.obey_noindex)
     article, cut = _cut(article)
-    record = None
-    if is_kept:
+    record: str | None = None
+    more: list[str] = []
+    if is_kept and made is not None:
+        records = _code_records(made, url, classifier.plan)
+        record, more = next(iter(records), None), records[1:]
+    elif is_kept:
         record = _record(article, title, document, fields, found, plan=classifier.plan, is_cut=bool(cut))
     return {
         "cut": cut,
         "record": record,
+        **({"more": more} if more else {}),
+        **({"has_own_links": True} if made is not None and made.links is not None else {}),
         "found": found,
         "dropped": links.dropped + dropped,
         "sessions": sessions,
         "is_noindex": is_noindex,
         "canonical": _canonical(classifier.plan, links, document),
-        "refresh": _refresh(classifier.plan, links, url, ask.depth, document.time.today),
+        "refresh": find_refresh(classifier.plan, links, url, ask.depth, document.time.today),
         "text_chars": article.char_count,
         "digest": digest_of(article.title, whole, links.references),
         # What it is about, to see when nothing new comes any more.
         "sketch": sketch(article.text, _words_of(url, links), memory.words) if classifier.plan.avoid_traps else None,
     }
+
+
+def _follow_only(links: Links, references: tuple[str, ...]) -> Links:
+    """The links that own code names, whatever the page says about following."""
+    directives = links.directives._replace(nofollow=False)
+    return links._replace(references=references, nofollow=frozenset(), directives=directives)
+
+
+def _code_records(made: CodeResult, url: str, plan: CrawlPlan) -> list[str]:
+    """Each with the address of the page, unless the code says another."""
+    shown_url = redact_result_url(url, plan.counting_params)
+    return [orjson.dumps({"url": shown_url, **row}).decode() for row in made.rows]
 
 
 def _cut(article: Article) -> tuple[Article, list[str]]:
@@ -150,58 +176,6 @@ def _record(
     return orjson.dumps(record).decode()
 
 
-def extract_listing(
-    url: str, record: dict[str, Any], page: Page | None, *, ask: CrawlReadOptions, plan: CrawlPlan, today: date
-) -> dict[str, Any]:
-    """Of a list page: its items, no more than are wanted in all, and the list page that follows where more are."""
-    number, before = ask.listing or (1, 0)
-    listing = Listing.of(plan.listing or {})
-    try:
-        base = parse_target((page.base_url if page is not None else "") or url)
-    except BadInput:
-        return {"found": [], "listed": 0}
-    items: dict[str, list[Any]] = {}
-    # A list that links to itself is no item of it.
-    kept = plan.counting_params
-    lists = {url_key(target, kept) for target in (base, *map(parse_target, plan.start_urls), parse_target(url))}
-    cut_by: str | None = None
-    for link in filter(None, links_to(base, _references(record.get(ITEM_LINKS)), kept)):
-        if link.key in items or link.key in lists:
-            continue
-        if len(items) >= listing.max_items - before:
-            cut_by = "max_items"
-        else:
-            reason = plan.scope.refuses(link.url, 1)
-            items[link.key] = [link.url, short_key(link.key), host_of(link.url), 1, reason, 1.0]
-    found, named = list(items.values()), before + len(items)
-    following = _following(record.get(PAGINATION), base, lists, kept)
-    if following and (number >= listing.max_pages or named >= listing.max_items):
-        cut_by = "max_items" if named >= listing.max_items else "max_pages"
-    else:
-        kind = listing_kind(number + 1, named)
-        for link in following:
-            reason = plan.scope.refuses(link.url, 0)
-            found.append([link.url, listing_key(link.key), host_of(link.url), 0, reason, 0.0, None, kind])
-    refresh = _refresh(plan, links_of(page), url, 0, today) if page is not None and not items else None
-    if refresh is not None:
-        # The list is where it sends its reader.
-        target = parse_target(refresh[1][0])
-        refresh[1][1], refresh[1][6:] = listing_key(url_key(target, kept)), [None, listing_kind(number, before)]
-    told = {"found": found, "listed": len(items), "has_next": bool(following), "cut_by": cut_by}
-    return {**told, "refresh": refresh}
-
-
-def _following(value: Any, base: Target, lists: set[str], kept: frozenset[str]) -> list[Link]:
-    """The next pages of a list: one, unless all matches were asked for."""
-    links = {link.key: link for link in links_to(base, _references(value), kept) if link is not None}
-    return [link for key, link in links.items() if key not in lists]
-
-
-def _references(value: Any) -> tuple[str, ...]:
-    """Of a selector that takes one match or all of them."""
-    return tuple(str(each) for each in (value if isinstance(value, list) else [value]) if each)
-
-
 def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> str:
     """Of what a reader sees, and where it leads. What only machines see differs each time on many pages: attributes,
     scripts, comments and the queries of links do not count.
@@ -219,8 +193,9 @@ def _classify_links(
         base = parse_target(links.base_url or document.url)
     except BadInput:
         return [], []
-    depth = document.ask.depth + 1
     plan = classifier.plan
+    # The links that own code takes from an item of a list lead to further items.
+    depth = document.ask.depth + (1 if plan.listing is None else 0)
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     sessions: list[list[str]] = []
@@ -239,7 +214,7 @@ def _classify_links(
     return list(found.values()), sessions
 
 
-def _refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: date) -> tuple[float, list[Any]] | None:
+def find_refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: date) -> tuple[float, list[Any]] | None:
     """After how many seconds the page sends its reader elsewhere, and where to, at the depth of the page itself."""
     if links.refresh is None:
         return None

@@ -6,6 +6,7 @@ reads pages owns it and passes it to each reading.
 
 from collections.abc import Sequence
 from datetime import date
+from types import CodeType
 from typing import NamedTuple
 
 import orjson
@@ -15,6 +16,8 @@ from corral.domain.crawl.fingerprint import WordCounters
 from corral.domain.crawl.item import short_key
 from corral.domain.crawl.scope import is_named_as_file
 from corral.domain.crawl.traps import shape_of
+from corral.domain.fields.own_code import compile_code
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.canonical import Link, links_to
 from corral.domain.net.url import Target
 
@@ -119,6 +122,7 @@ class ReadMemory:
         self.words = WordCounters()
         # Parsing the plan of a crawl takes longer than reading one of its pages.
         self._classifiers: dict[str, LinkClassifier] = {}
+        self._compiled: tuple[str | None, CodeType] | None = None
 
     def classifier(self, packed: str) -> LinkClassifier:
         """Return the classifier of a packed plan: one for all pages of the crawl."""
@@ -129,6 +133,12 @@ class ReadMemory:
                 del self._classifiers[next(iter(self._classifiers))]
             self._classifiers[packed] = known
         return known
+
+    def compile(self, spec: FieldSpec) -> CodeType:
+        """The compiled file of own code; a reader serves one such file."""
+        if self._compiled is None or self._compiled[0] != spec.code:
+            self._compiled = (spec.code, compile_code(spec))
+        return self._compiled[1]
 
     def plan(self, packed: str) -> CrawlPlan:
         return self.classifier(packed).plan

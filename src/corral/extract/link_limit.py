@@ -1,4 +1,4 @@
-"""How many links of one page a crawl takes. The bound is one of memory and processor time, not of usefulness."""
+"""How many links of one page a crawl follows. The limit bounds memory and processor time."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Where a page leads, and what it asks of those who follow."""
+"""The links of a page, and its directives for crawlers."""
 
 import re
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ class Links(NamedTuple):
 
 
 class Refresh(NamedTuple):
-    """Where a page sends its reader by itself, and after how many seconds."""
+    """The target of a meta refresh, and its delay in seconds."""
 
     delay_s: float
     reference: str
@@ -53,8 +53,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     found: dict[str, bool] = {}
     dropped: set[str] = set()
     followed = {""}  # as they are written; of those there is nothing more to learn, and most links of a page are such
-    for node in page.tree.css(_leading(page)):
-        attributes = node.attributes
+    for attributes in _leading(page):
         written = (attributes.get("href") or attributes.get("src") or "").partition("#")[0]
         if written in followed:
             continue
@@ -83,17 +82,19 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     )
 
 
-def _leading(page: Page) -> str:
-    areas = ", area[href]" if b"<area" in page.mentioned else ""
-    frames = ", frame[src]" if b"<frame" in page.mentioned else ""
-    inline = ", iframe[src]" if b"<iframe" in page.mentioned else ""
-    return f"a[href]{areas}{frames}{inline}"
+def _leading(page: Page) -> list[dict[str, str | None]]:
+    """The attributes of the elements that lead elsewhere, in document order."""
+    marked = ((b"<area", "area[href]"), (b"<frame", "frame[src]"), (b"<iframe", "iframe[src]"))
+    others = [selector for mark, selector in marked if mark in page.mentioned]
+    if not others:
+        return [attributes for attributes in page.link_attributes if "href" in attributes]
+    return [node.attributes for node in page.tree.css(", ".join(["a[href]", *others]))]
 
 
 def link_texts(page: Page) -> dict[str, str]:
     """By reference, the text of the first link that has any."""
     texts: dict[str, str] = {}
-    for node in page.tree.css("a[href]"):
+    for node in page.elements("a"):
         reference = _clean(node.attributes.get("href") or "")
         if reference and not texts.get(reference):
             texts[reference] = node.text(deep=True)[:_MAX_TEXT_CHARS]
@@ -153,7 +154,7 @@ def _refreshes(page: Page) -> tuple[Refresh | None, list[str]]:
     """The refresh a browser obeys, and the addresses of those that are meant for browsers without scripts."""
     first: Refresh | None = None
     fallbacks: list[str] = []
-    for node in page.tree.css("meta[http-equiv][content]") if b"http-equiv" in page.mentioned else ():
+    for node in page.elements("meta") if b"http-equiv" in page.mentioned else ():
         attributes = node.attributes
         if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
             continue
@@ -177,7 +178,7 @@ def _canonical(page: Page) -> str | None:
 def _directives(page: Page) -> Directives:
     found = Directives()
     # Anywhere: search engines obey those in a broken head, too, which the parser puts into the body.
-    for node in page.tree.css("meta[name][content]") if b"robots" in page.mentioned else ():
+    for node in page.elements("meta") if b"robots" in page.mentioned else ():
         attributes = node.attributes
         if (attributes.get("name") or "").strip().lower() == "robots":
             found = found.also(directives_of(attributes.get("content") or ""))

@@ -1,4 +1,4 @@
-"""The links of a list page as a crawl of it would take them: canonical, each once, and what is odd about them."""
+"""The links of a list page as a crawl would follow them: canonical, without duplicates, with warnings."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

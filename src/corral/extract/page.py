@@ -1,14 +1,14 @@
-"""A parsed document, and what it says of itself in one line."""
+"""A parsed document and its short metadata, such as the title."""
 
 import re
-from collections import Counter
-from functools import cached_property
-from urllib.parse import urljoin
+from collections import Counter, defaultdict
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from corral.extract.charset import clean_text
+from corral.extract.lazy import lazy_property
+from corral.extract.url_joiner import UrlJoiner, join_url
 from corral.extract.value_limit import capture_limit
 
 # The parser's time grows with the square of the depth: 10,000 levels take 0.2 s, 100,000 take 22 s.
@@ -30,16 +30,31 @@ GUARD_WORDS = (
 )
 # One of these stands in most pages that show more of a list when they are scrolled.
 MORE_WORDS = (*b"infinite load-more loadmore load_more intersectionobserver scroll".split(), b" more<")
+# One of these stands in every page with inline elements that are not displayed, beside `<span hidden`.
+UNSEEN_INLINE_WORDS = (
+    *b"editsection header-anchor sr-only screen-reader visually noprin".split(),
+    *(b'class="lineno', b'<span style="display'),
+)
 # None of which begins as another one ends: of two that overlap only the first would be found.
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
     *b"<nav <footer <aside <form <svg canonical <iframe http-equiv".split(),
     *MORE_WORDS,
+    *UNSEEN_INLINE_WORDS,
 )
+_BLOCKS = """
+    address article aside blockquote center dd details dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4
+    h5 h6 header hgroup li main menu nav ol p pre section summary table caption tbody thead tfoot tr td th ul listing
+    xmp plaintext search
+"""
+BLOCK_TAGS = frozenset(_BLOCKS.split())
+# Line breaks, and what is in a text but not of it.
+_SPECIALS = "br hr script style noscript svg button select textarea video audio object math iframe dialog q"
+SPECIAL_TAGS = frozenset(_SPECIALS.split())
+OUTLINED = BLOCK_TAGS | SPECIAL_TAGS | {"a", "area", "frame", "meta"}
 # Only of this kind the searcher goes through the text many bytes at a time.
 _SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
-_ODD_SPACE = "\n\t\r\f\v\x1c\x1d\x1e\x1f\0"  # all that ASCII has beside the one, and what no database takes
 
 
 def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHARS) -> bool:
@@ -49,7 +64,7 @@ def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHAR
     A page made for it can still mislead this count; the process that parses is the last wall.
     """
     # No more can be open than is opened, in three characters or more.
-    if len(html) <= 3 * most or html.count("<") <= most or html.count("<") - html.count("</") <= most:
+    if len(html) <= 3 * most or (tags := html.count("<")) <= most or tags - html.count("</") <= most:
         return False
     return _may_be_too_deep(html, most, piece_chars) and _is_counted_too_deep(html, most)
 
@@ -106,7 +121,7 @@ def normalize_space(text: str | None) -> str | None:
     if text is None:
         return None
     most = capture_limit()
-    if len(text) <= most and text.isascii() and "  " not in text and not any(map(text.__contains__, _ODD_SPACE)):
+    if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
         return text.strip() or None  # nothing to squeeze
     # More words than these do not fit, however long the text is.
     most_words = most // 2 + 1
@@ -121,13 +136,14 @@ class Page:
         self._utf8 = (utf8 or html.encode("utf-8", "replace")) if is_flat else b""
         self.tree = LexborHTMLParser(self._utf8)
         self._url = base_url
+        self._by_tag: dict[str, list[LexborNode]] | None = None
 
-    @cached_property
+    @lazy_property
     def source(self) -> bytes:
         """The document in small letters."""
         return self._utf8.lower()
 
-    @cached_property
+    @lazy_property
     def mentioned(self) -> frozenset[bytes]:
         """Return the known words that occur anywhere in the document, in any meaning.
 
@@ -135,13 +151,39 @@ class Page:
         """
         return frozenset([WORDS[place] for place, _, _ in _SEARCHED.find_matches_as_indexes(self.source)])
 
-    @cached_property
+    @lazy_property
+    def outline(self) -> list[tuple[str, LexborNode]]:
+        """The elements in `OUTLINED` with their tags, in document order.
+
+        One walk over the tree takes as long as three searches, so it is for those who need many kinds of elements.
+        """
+        found: list[tuple[str, LexborNode]] = []
+        by_tag: defaultdict[str, list[LexborNode]] = defaultdict(list)
+        root = self.tree.root
+        for node in root.traverse() if root is not None else ():
+            tag = node.tag
+            if tag in OUTLINED:
+                found.append((tag, node))
+                by_tag[tag].append(node)
+        self._by_tag = dict(by_tag)
+        return found
+
+    @lazy_property
+    def link_attributes(self) -> list[dict[str, str | None]]:
+        """The attributes of each `a`, in document order."""
+        return [node.attributes for node in self.elements("a")]
+
+    def elements(self, tag: str) -> list[LexborNode]:
+        """The elements with a tag that is in `OUTLINED`, in document order."""
+        return self.tree.css(tag) if self._by_tag is None else self._by_tag.get(tag, [])
+
+    @lazy_property
     def base_url(self) -> str:
         node = self.tree.css_first("base[href]") if b"<base" in self.mentioned else None
         href = node.attributes.get("href") if node is not None else None
         return join_url(self._url, href) if href else self._url
 
-    @cached_property
+    @lazy_property
     def title(self) -> str | None:
         # `head title` first: an <svg> in the body may have a title of its own.
         for selector in ("head title", "title"):
@@ -150,7 +192,7 @@ class Page:
                 return found
         return None
 
-    @cached_property
+    @lazy_property
     def body_text(self) -> str:
         """What a reader sees, roughly: scripts, styles and templates are left out."""
         body = self.tree.body
@@ -170,7 +212,11 @@ class Page:
         return " ".join(pieces)[:most]
 
     def absolute(self, reference: str) -> str:
-        return join_url(self.base_url, reference)
+        return self._joiner.join(reference)
+
+    @lazy_property
+    def _joiner(self) -> UrlJoiner:
+        return UrlJoiner(self.base_url)
 
     def by_css(self, selector: str) -> list[LexborNode]:
         """None where the selector cannot be looked up."""
@@ -182,8 +228,9 @@ class Page:
     def value_of(self, node: LexborNode, attr: str | None) -> str | None:
         if attr is None:
             return self.text_of(node)
-        value = normalize_space(node.attributes.get(attr.lower()))
-        return self.absolute(value) if value and attr.lower() in URL_ATTRIBUTES else value
+        attr = attr.lower()
+        value = normalize_space(node.attributes.get(attr))
+        return self.absolute(value) if value and attr in URL_ATTRIBUTES else value
 
     @staticmethod
     def text_of(node: LexborNode | None) -> str | None:
@@ -193,10 +240,3 @@ class Page:
 def _is_hidden(node: LexborNode) -> bool:
     parent = node.parent
     return parent is not None and parent.tag in ("script", "style", "template", "noscript")
-
-
-def join_url(base: str, reference: str) -> str:
-    try:
-        return urljoin(base, reference.strip())
-    except ValueError:
-        return reference

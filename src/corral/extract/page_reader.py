@@ -12,14 +12,15 @@ from urllib.parse import urlsplit
 from selectolax.lexbor import SelectolaxError
 
 from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.fields.own_code import parser_of, without_parser
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
 from corral.domain.runs.outcome import Failed
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
 from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merge_headers
-from corral.extract.classify.shells import is_application_shell, is_shell_page, loads_more, own_scripts
-from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page, extract_listing
+from corral.extract.classify.shells import has_more_button, is_application_shell, is_shell_page, loads_more, own_scripts
+from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page
 from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields.extract import Extraction, Guard, extract_from, is_of_links, no_guard, source_of
 from corral.extract.fields.plain_sources import JsonSource, TextSource
@@ -27,6 +28,9 @@ from corral.extract.fields.raw import page_facts
 from corral.extract.fields.source import Source
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.links import MAX_LINKS
+from corral.extract.lists.extract import extract_listing
+from corral.extract.own_code.code_page import CodePage
+from corral.extract.own_code.rows import CodeMark, CodeResult, no_mark, run_code
 from corral.extract.page import Page, is_too_deep
 from corral.extract.read_time import ReadTime
 from corral.extract.sitemap import NotASitemap, read_sitemap
@@ -87,6 +91,17 @@ class ReadAnswer:
     details: dict[str, dict[str, Any]] = field(default_factory=dict)  # by field, how its value came about
     raw: dict[str, Any] = field(default_factory=dict)  # by field, its value before it was converted
     charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
+    rows: tuple[dict[str, Any], ...] | None = None  # the records of own code; `record` is the first of them
+    row_details: tuple[dict[str, Any], ...] = ()
+    links: tuple[str, ...] | None = None  # those that own code wants followed
+
+    @property
+    def records(self) -> tuple[dict[str, Any], ...]:
+        return (self.record,) if self.rows is None else self.rows
+
+    @property
+    def records_details(self) -> tuple[dict[str, Any], ...]:
+        return (self.details,) if self.rows is None else self.row_details
 
     def notes(self) -> dict[str, Any]:
         """What was not done to the end, for the statistics."""
@@ -118,50 +133,50 @@ def read_page(
     skipped: Collection[int] = (),
     *,
     memory: ReadMemory | None = None,
+    mark: CodeMark = no_mark,
 ) -> ReadAnswer:
     """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long.
 
-    `memory` makes the pages of a crawl faster; without one, nothing is remembered.
+    `memory` makes the pages of a crawl faster; without one, nothing is remembered. `mark` is entered around own code.
     """
     if request.now is not None:
         time = time._replace(now=request.now)
     with limit_values(request.max_value_chars):
-        return _read_page(request, time, guard, skipped, ReadMemory() if memory is None else memory)
+        return _read_page(request, time, guard, skipped, ReadMemory() if memory is None else memory, mark)
 
 
-def _read_page(
-    request: ReadRequest, time: ReadTime, guard: Guard, skipped: Collection[int], memory: ReadMemory
+def _read_page(  # noqa: PLR0917 - the parts of one reading
+    request: ReadRequest,
+    time: ReadTime,
+    guard: Guard,
+    skipped: Collection[int],
+    memory: ReadMemory,
+    mark: CodeMark,
 ) -> ReadAnswer:
     if request.crawl is not None and request.crawl.level:
         return _sitemap(request, request.crawl, memory.plan(request.crawl.plan), time.today)
     content_type = request.content_type.partition(";")[0].strip().lower()
     decoded = _decode_body(request, content_type)
     if request.looks_only:
-        is_shell = not is_too_deep(decoded.text) and is_application_shell(decoded.text, request.fields)
-        return ReadAnswer(is_shell=is_shell)
+        return ReadAnswer(is_shell=_is_empty_shell(request, decoded.text))
     try:
-        read = _document(decoded, content_type, request.url)
+        read = _document(decoded, content_type, request)
     except _Refused as refused:
         if refused.fault == "limit:parse" or failure_of_status(request.status) is None:
-            return ReadAnswer(
-                encoding=decoded.encoding,
-                replacements=decoded.replacements,
-                refused=str(refused),
-                refused_as=refused.fault,
-                charset=decoded.notes(),
-            )
+            return _refuse(decoded, refused)
         read = _Read()  # its status says what it is, and nothing of it is read
     if request.survey is not None:
         subject = Subject(request.url, decoded.text, read.source, read.page)
         return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
-    extraction = Extraction({}, ())
+    extraction, made = Extraction({}, ()), None
     if request.fields:
         source = read.source or _plain_source(decoded.text, content_type)
         extraction = _extract(request, source, time, guard, skipped)
-    record, cut = cut_record(extraction.record)
-    extraction = replace(extraction, record=record, problems={**extraction.problems, **cut})
+        made = _run_code(request, source, decoded.text, extraction, time, memory, mark)
+        extraction = extraction if made is None else made.extraction
     failure, verdict = _classify(request, content_type, decoded.text, extraction.missing, read)
-    return ReadAnswer(
+    failure = failure or _failure_of_code(request, read, made)
+    answer = ReadAnswer(
         extraction.record,
         extraction.missing,
         read.title,
@@ -174,11 +189,34 @@ def _read_page(
         charset=decoded.notes(),
         details=extraction.details,
         raw=extraction.raw if request.crawl is None else {},
-        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory)
+        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory, made)
         if failure is None
         else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
     )
+    return answer if made is None else replace(answer, rows=made.rows, row_details=made.details, links=made.links)
+
+
+def _is_empty_shell(request: ReadRequest, text: str) -> bool:
+    return not is_too_deep(text) and is_application_shell(text, request.fields)
+
+
+def _refuse(decoded: Decoded, refused: _Refused) -> ReadAnswer:
+    return ReadAnswer(
+        encoding=decoded.encoding,
+        replacements=decoded.replacements,
+        refused=str(refused),
+        refused_as=refused.fault,
+        charset=decoded.notes(),
+    )
+
+
+def _failure_of_code(request: ReadRequest, read: _Read, made: CodeResult | None) -> Failed | None:
+    if made is None or made.failure is None or request.crawl is None:
+        return None if made is None else made.failure
+    # A crawl renders a page whose scripts may bring what the code looks for.
+    has_scripts = read.page is not None and b"<script" in read.page.mentioned
+    return replace(made.failure, stats={"needs_scripts": has_scripts})
 
 
 def _extract(
@@ -186,7 +224,30 @@ def _extract(
 ) -> Extraction:
     facts = page_facts(request.url, request.asked_url, request.status, time.now)
     context = TypeContext(language=source.language, base_url=request.url, now=time.now)
-    return extract_from(source, request.fields, guard, skipped, facts, context)
+    extraction = extract_from(source, request.fields, guard, skipped, facts, context)
+    record, cut = cut_record(extraction.record)
+    return replace(extraction, record=record, problems={**extraction.problems, **cut})
+
+
+def _run_code(  # noqa: PLR0917 - the parts of one reading
+    request: ReadRequest,
+    source: Source,
+    text: str,
+    extraction: Extraction,
+    time: ReadTime,
+    memory: ReadMemory,
+    mark: CodeMark,
+) -> CodeResult | None:
+    """None where the page has no own code, or failed by its status."""
+    spec = parser_of(request.fields)
+    if spec is None or failure_of_status(request.status) is not None:
+        return None
+    headers = merge_headers(request.headers)
+    about = (request.url, request.asked_url, request.status, headers, request.body, text)
+    page = CodePage(source, *about, extraction.record)
+    context = TypeContext(language=source.language, base_url=request.url, now=time.now)
+    fields = without_parser(request.fields)
+    return run_code(spec, page, fields, extraction, context, memory, request.max_links, mark)
 
 
 def _plain_source(text: str, content_type: str) -> Source:
@@ -201,6 +262,7 @@ def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
     text: str,
     content_type: str,
     memory: ReadMemory,
+    made: CodeResult | None,
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
@@ -212,14 +274,15 @@ def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
         about = CrawledDocument(request.url, request.status, request.crawl, time, tags, request.max_links)
-        told = extract_crawl_page(page or document or NOTHING, read.title, about, extraction.record, memory)
+        told = extract_crawl_page(page or document or NOTHING, read.title, about, extraction.record, memory, made)
         told["details"] = extraction.details
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
     told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told, plan)}
     if page is None or not has_scripts:
         return told
-    return {**told, "loads_more": loads_more(page), "scripts": own_scripts(page, request.url)}
+    has_more = loads_more(page) or (ask.listing is not None and has_more_button(page))
+    return {**told, "loads_more": has_more, "scripts": own_scripts(page, request.url)}
 
 
 def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any], plan: CrawlPlan) -> bool:
@@ -254,8 +317,8 @@ def _host(url: str) -> str:
         return ""
 
 
-def _document(decoded: Decoded, content_type: str, url: str) -> _Read:
-    text = decoded.text
+def _document(decoded: Decoded, content_type: str, request: ReadRequest) -> _Read:
+    text, url = decoded.text, request.url
     if "json" in content_type or (content_type and not any(kind in content_type for kind in _MARKUP)):
         return _Read()
     if is_xml(content_type) and (read := _xml(text, url)):
@@ -266,6 +329,8 @@ def _document(decoded: Decoded, content_type: str, url: str) -> _Read:
         page = Page(text, url, is_flat=True, utf8=decoded.utf8)
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
+    if request.crawl is not None:
+        _ = page.outline  # one walk over the tree, which all searches of a crawl share
     return _Read(source_of(page), page, _shorten(page.title))
 
 
@@ -311,8 +376,8 @@ def is_text_type(content_type: str) -> bool:
 
 
 def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:
-    record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
-    return Extraction(record, tuple(record))
+    record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields if not spec.is_code}
+    return Extraction(record, tuple(spec.name for spec in fields))
 
 
 def _classify(

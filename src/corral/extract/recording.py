@@ -92,9 +92,14 @@ def output_of(read: ReadAnswer | Failed) -> dict[str, Any]:
     """What a test of the page compares: a failed page has no record."""
     failure = read if isinstance(read, Failed) else read.failure
     if failure is not None:
-        return {"failure": f"{failure.code}:{failure.detail}" if failure.detail else failure.code.value}
+        failed = {"failure": f"{failure.code}:{failure.detail}" if failure.detail else failure.code.value}
+        # Of own code, the line and the error: they are what its author looks for.
+        return failed | ({"message": failure.message} if failure.detail == "parser" else {})
     assert isinstance(read, ReadAnswer)
     told: dict[str, Any] = {"record": read.record, "missing": list(read.missing)}
+    if read.rows is not None:
+        told = {"records": list(read.rows), "missing": list(read.missing)}
+        told |= {} if read.links is None else {"links": list(read.links)}
     optional = {"details": read.details, "problems": read.problems, "dropped": read.dropped}
     return told | {name: value for name, value in optional.items() if value}
 

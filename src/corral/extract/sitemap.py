@@ -1,4 +1,4 @@
-"""A sitemap: the addresses a site names itself, already judged by the scope of the crawl. Nothing in it is expanded."""
+"""Sitemaps: the URLs that a site lists, already checked against the scope of the crawl. Nothing in it is expanded."""
 
 import zlib
 from collections.abc import Iterator
@@ -157,3 +157,16 @@ def _priority(text: str | None) -> float | None:
         return min(1.0, max(0.0, float(text))) if text else None
     except ValueError:
         return None
+
+
+class SitemapListing(NamedTuple):
+    is_index: bool
+    entries: list[SitemapEntry]
+    is_whole: bool
+
+
+def list_sitemap(body: bytes, content_type: str) -> SitemapListing:
+    """Everything that a sitemap lists; NotASitemap if it is none."""
+    text, is_whole = _text(body, content_type)
+    is_index, entries = _entries(text)
+    return SitemapListing(is_index, list(entries), is_whole and _ends(text))

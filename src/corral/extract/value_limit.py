@@ -45,6 +45,8 @@ def _cut(value: Any, most: int) -> Any:
     if isinstance(value, str):
         return value[:most] if len(value) > most else value
     if isinstance(value, list):
+        if all(type(each) is str and len(each) <= most for each in value):  # nearly all lists
+            return value
         fitting = [_cut(each, most) for each in value]
         return value if all(one is other for one, other in zip(fitting, value, strict=True)) else fitting
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Foreign values made fit to be stored, whatever database and JSON writer come after."""
+"""Clean values of pages so that every database and JSON writer accepts them."""
 
 import math
 from typing import Any

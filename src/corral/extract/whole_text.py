@@ -1,4 +1,4 @@
-"""All text of a page that a reader could see, menus and footers as well."""
+"""All visible text of a page, including menus and footers."""
 
 from selectolax.lexbor import LexborNode
 
@@ -11,23 +11,26 @@ _UNSEEN = {f"<{name}".encode(): name for name in ("script", "style", "noscript")
 def whole_text(page: Page) -> str:
     """The text as it stands in the document. Crawls compare it to see whether a page has changed."""
     body = page.tree.body
-    unseen = [selector for mark, selector in _UNSEEN.items() if mark in page.mentioned]
-    return "" if body is None else _text_without(body, ", ".join(unseen))
+    unseen = [node for mark, tag in _UNSEEN.items() if mark in page.mentioned for node in page.elements(tag)]
+    return "" if body is None else _text_without(body, unseen)
 
 
-def _text_without(root: LexborNode, around: str) -> str:
+def _text_without(root: LexborNode, around: list[LexborNode]) -> str:
     """All text below, without some elements. The page is not changed: fields are read from it, too.
 
     Only the ancestors of what is left out are gone through one by one; all other elements give their text whole.
     """
     left_out: set[int] = set()
     split: set[int] = {root.mem_id}
-    for node in root.css(around) if around else ():
-        left_out.add(node.mem_id)
+    for node in around:
         above = node.parent
+        way: list[int] = []
         while above is not None and above.mem_id not in split:
-            split.add(above.mem_id)
+            way.append(above.mem_id)
             above = above.parent
+        if above is not None:  # else it stands elsewhere
+            left_out.add(node.mem_id)
+            split.update(way)
     if not left_out:
         return root.text(deep=True, separator=" ")
     pieces: list[str] = []

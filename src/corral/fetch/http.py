@@ -17,7 +17,7 @@ from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
-from corral.fetch.answer_check import failure_read
+from corral.fetch.answer_check import failure_read, outcome_of_read
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext, FetchRequest, Route
@@ -148,4 +148,4 @@ async def outcome_of(
     if read.charset is not None:
         stats["charset"] = read.charset
     stats |= read.notes()
-    return failure_read(read, stats) or Fetched(stats, (read.record,), read.missing, details=(read.details,))
+    return failure_read(read, stats) or outcome_of_read(read, stats)

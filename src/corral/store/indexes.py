@@ -15,6 +15,7 @@ from corral.store.tables import (
     jobs,
     metadata,
     pages,
+    queue_tasks,
     recipes,
     records,
     runs,
@@ -33,9 +34,10 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
 IN_LANE = {
-    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'crawl_helper'",
+    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'crawl_helper' AND kind <> 'script'",
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
+    "script": "kind = 'script'",
 }
 # The runs a claim reads. Runs that wait for their host, and suspects, are not in these indexes.
 LANES = {lane: f"waiting_host IS NULL AND suspect = 0 AND {what}" for lane, what in IN_LANE.items()}
@@ -57,6 +59,7 @@ _index("events_by_run", events.c.run_id, events.c.seq, unique=True)
 _index("records_by_run", records.c.run_id, records.c.item_key, unique=True)
 _index("records_by_job", records.c.job_id, records.c.id)
 _index("records_in_order", records.c.run_id, records.c.id)
+_index("records_by_key", records.c.run_id, records.c.row_key, where="row_key IS NOT NULL")
 _index("pages_by_key", pages.c.run_id, pages.c.item_key, unique=True)
 _index("pages_in_order", pages.c.run_id, pages.c.id)
 _index("recipes_by_page", recipes.c.host, recipes.c.fields_key, recipes.c.url_pattern, unique=True)
@@ -74,3 +77,8 @@ _index("site_statistics_by_host", site_statistics.c.host)
 _index("items_deferred", items.c.run_id, items.c.message, items.c.rank, items.c.id, where="state = 'deferred'")
 _index("items_missing", items.c.run_id, items.c.id, where="state = 'missing'")
 _index("items_suspect", items.c.run_id, items.c.losses, where="state = 'pending' AND losses > 0")
+_ready = (queue_tasks.c.registry, queue_tasks.c.priority, queue_tasks.c.scraper, queue_tasks.c.seq)
+_index("queue_tasks_ready", *_ready, where="state = 'ready'")
+_index("queue_tasks_started", queue_tasks.c.id, where="state = 'started'")
+_index("queue_tasks_dead", queue_tasks.c.seq, where="state = 'dead'")
+_index("queue_tasks_in_order", queue_tasks.c.seq, unique=True)

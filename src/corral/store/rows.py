@@ -9,6 +9,7 @@ from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.runs.code_aliases import current_attempts, current_detail, current_meta, current_stats
 from corral.domain.runs.event import Event, EventKind
 from corral.domain.runs.payload.stored import Payload
@@ -105,8 +106,9 @@ def event_of(row: Row) -> Event:
 
 
 def record_of(row: Row) -> Record:
-    id_, run_id, job_id, item_key, data, created_at, details = row
-    return Record(id_, run_id, job_id, item_key, from_json(data), at(created_at), from_json(details) or {})
+    id_, run_id, job_id, item_key, data, created_at, details, row_key, _, verdict = row
+    found = from_json(details) or {}
+    return Record(id_, run_id, job_id, item_key, from_json(data), at(created_at), found, row_key, verdict)
 
 
 def job_document(job: Job) -> dict[str, Any]:
@@ -127,6 +129,8 @@ def job_document(job: Job) -> dict[str, Any]:
         **({} if job.list_config is None else {"list_config": job.list_config}),
         **({} if job.on_captcha is OnTrouble.FAIL else {"on_captcha": job.on_captcha.value}),
         **({} if job.on_missing is OnTrouble.FAIL else {"on_missing": job.on_missing.value}),
+        **({"record_key": list(job.record_key)} if job.record_key else {}),
+        **({} if job.quality == USUAL_THRESHOLDS else {"quality": job.quality.document()}),
     }
 
 
@@ -151,4 +155,6 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         list_config=cell.get("list_config"),
         on_captcha=OnTrouble(cell.get("on_captcha", OnTrouble.FAIL)),
         on_missing=OnTrouble(cell.get("on_missing", OnTrouble.FAIL)),
+        record_key=tuple(cell.get("record_key") or ()),
+        quality=Thresholds.of(cell.get("quality") or {}),
     )

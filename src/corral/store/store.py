@@ -1,11 +1,13 @@
 """The store as the rest of Corral sees it: asynchronous, grouped by subject, one transaction per method."""
 
 from corral.store.database import Database
+from corral.store.groups.coverage import SqlCoverageStore, SqlLoopStore
 from corral.store.groups.crawls import SqlCrawlStore
 from corral.store.groups.hosts import SqlHostStore
 from corral.store.groups.jobs import SqlIdempotencyStore, SqlJobStore
 from corral.store.groups.maintenance import SqlMaintenance
 from corral.store.groups.nodes import SqlNodeStore
+from corral.store.groups.queue import SqlQueueStore
 from corral.store.groups.records import SqlArtifactStore, SqlEventStore, SqlPageStore, SqlRecordStore
 from corral.store.groups.runs import SqlRunStore
 from corral.store.groups.sessions import SqlInterventionStore, SqlSessionStore
@@ -26,11 +28,14 @@ class Store:
         self.sessions = SqlSessionStore(database)
         self.interventions = SqlInterventionStore(database)
         self.nodes = SqlNodeStore(database)
+        self.queue = SqlQueueStore(database)
         self.events = SqlEventStore(database)
         self.records = SqlRecordStore(database)
         self.pages = SqlPageStore(database)
         self.artifacts = SqlArtifactStore(database)
         self.maintenance = SqlMaintenance(database)
+        self.coverage = SqlCoverageStore(database)
+        self.loop = SqlLoopStore(database)
 
     async def ping(self) -> None:
         """Prove that a write would go through."""

@@ -1,12 +1,11 @@
 """The tables. Times are UTC milliseconds; documents are JSON (JSONB on PostgreSQL)."""
 
 import sqlalchemy as sa
-from sqlalchemy.dialects.postgresql import JSONB
 
-metadata = sa.MetaData()
+import corral.store.coverage_tables  # noqa: F401 - who knows some of the tables knows all of them
+from corral.store import table_types
 
-Document = sa.Text().with_variant(JSONB(), "postgresql")
-Millis = sa.BigInteger()
+metadata, Document, Millis = table_types.metadata, table_types.Document, table_types.Millis
 
 jobs = sa.Table(
     "jobs",
@@ -80,6 +79,8 @@ records = sa.Table(
     sa.Column("data", Document, nullable=False),
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("details", Document),
+    sa.Column("row_key", sa.Text),  # the same in every run of the job; null: the item key identifies the row
+    sa.Column("digest", sa.Text),  # of the data; null where it was not computed
 )
 
 idempotency = sa.Table(
@@ -107,11 +108,7 @@ site_memory = sa.Table(
     sa.Column("strategy", sa.Text, primary_key=True),
     sa.Column("attempts", sa.BigInteger, nullable=False),
     # Sums in which the past fades: see domain/sites/site.py.
-    sa.Column("weight", sa.Double, nullable=False),
-    sa.Column("successes", sa.Double, nullable=False),
-    sa.Column("requested", sa.Double, nullable=False),
-    sa.Column("found", sa.Double, nullable=False),
-    sa.Column("cost_ms", sa.Double, nullable=False),
+    *(sa.Column(name, sa.Double, nullable=False) for name in ("weight", "successes", "requested", "found", "cost_ms")),
     sa.Column("updated_at", Millis, nullable=False),
 )
 
@@ -205,12 +202,8 @@ crawls = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("epoch", sa.BigInteger, nullable=False),  # of the claim that last took items
     # Kept with every change of an item: counting a million of them for each page would be most of the work.
-    sa.Column("pending", sa.BigInteger, nullable=False),
-    sa.Column("leased", sa.BigInteger, nullable=False),
-    sa.Column("done", sa.BigInteger, nullable=False),
-    sa.Column("failed", sa.BigInteger, nullable=False),
-    sa.Column("skipped", sa.BigInteger, nullable=False),
-    sa.Column("size", sa.BigInteger, nullable=False),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("pending", "leased", "done")),
+    *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("failed", "skipped", "size")),
     sa.Column("current_url", sa.Text),
     sa.Column("updated_at", Millis, nullable=False),
     sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are tried apart
@@ -277,6 +270,25 @@ site_statistics = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("took_ms", sa.BigInteger, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),
+)
+
+# What good data of a job looks like: see domain.quality.run_profile.
+data_profiles = sa.Table(
+    "data_profiles",
+    metadata,
+    *(sa.Column(name, sa.Text, primary_key=True) for name in ("owner", "template")),
+    sa.Column("document", Document, nullable=False),
+    sa.Column("updated_at", Millis, nullable=False),
+)
+
+# Runs whose records are kept apart because of the verdict on their data.
+withheld_runs = sa.Table(
+    "withheld_runs",
+    metadata,
+    sa.Column("run_id", sa.Text, primary_key=True),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("verdict", "owner", "template")),
+    sa.Column("profile", Document, nullable=False),  # learned if a person accepts the data
+    sa.Column("created_at", Millis, nullable=False),
 )
 
 pinned_runs = sa.Table(
@@ -355,4 +367,32 @@ meta = sa.Table(
     metadata,
     sa.Column("key", sa.Text, primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
+)
+
+# The queue of scraper tasks: see domain/queue.
+queue_tasks = sa.Table(
+    "queue_tasks",
+    metadata,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("seq", sa.BigInteger, nullable=False),  # the order of import
+    sa.Column("registry", sa.Text, nullable=False),  # the scraper configuration that knows its scraper
+    sa.Column("priority", sa.SmallInteger, nullable=False),
+    sa.Column("scraper", sa.Text, nullable=False),
+    sa.Column("digest", sa.Text, nullable=False),
+    sa.Column("document", Document, nullable=False),
+    sa.Column("state", sa.Text, nullable=False),
+    sa.Column("imported_at", Millis, nullable=False),
+    sa.Column("run_id", sa.Text),  # its latest run
+    sa.Column("starts", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("reason", sa.Text),
+    sa.Column("started_at", Millis),
+    sa.Column("ended_at", Millis),
+    sa.Column("history", Document, nullable=False, server_default="[]"),  # its earlier runs; they outlive the runs
+)
+
+queue_scrapers = sa.Table(
+    "queue_scrapers",
+    metadata,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("next_due", Millis, nullable=False),
 )

@@ -1,4 +1,4 @@
-"""Which services there are, in which order they start, and what to do about each next. Pure: nothing is done here."""
+"""The services, their start order, and the next step for each. Pure decisions, without side effects."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Adopts(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One program, what has to be up before it, and how one sees that it is well.
+    """A program, the services it needs, and its health check.
 
     Without a command it is only looked at. `prepare` is called right before it is started.
     """
@@ -89,7 +89,7 @@ class NextAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServiceFacts:
-    """What is known of one service at a moment."""
+    """The facts about one service at one moment."""
 
     is_running: bool = False  # a process that we started
     is_adopted: bool = False
@@ -106,7 +106,7 @@ class ServiceFacts:
 
 
 def start_order(services: Sequence[Service]) -> list[str]:
-    """Names, each after everything it needs and otherwise as they stand; BadConfiguration where that cannot be."""
+    """Return the names in start order, each after its needs; BadConfiguration for a cycle."""
     known = {service.name: service for service in services}
     problems = _problems(services, known)
     if problems:
@@ -117,7 +117,7 @@ def start_order(services: Sequence[Service]) -> list[str]:
         ready = next((name for name in left if all(need in order for need in known[name].needs)), None)
         if ready is None:
             circle = ", ".join(sorted(left))
-            raise BadConfiguration([f"the services {circle} wait for each other; drop one of their needs"])
+            raise BadConfiguration([f"the services {circle} depend on each other; remove one of their needs"])
         order.append(ready)
         left.remove(ready)
     return order
@@ -130,15 +130,17 @@ def stop_order(services: Sequence[Service]) -> list[str]:
 
 def _problems(services: Iterable[Service], known: Mapping[str, Service]) -> list[str]:
     names = [service.name for service in services]
-    problems = [f"there are two services {name}; give one another name" for name in known if names.count(name) > 1]
+    problems = [f"two services are named {name}; rename one" for name in known if names.count(name) > 1]
     for service in services:
         unknown = [need for need in service.needs if need not in known]
-        problems += [f"{service.name} needs {need}, which is no service; add it or drop the need" for need in unknown]
+        problems += [
+            f"{service.name} needs {need}, which is not a service; add it or remove the need" for need in unknown
+        ]
     return problems
 
 
 def with_needs(names: Iterable[str], services: Sequence[Service]) -> set[str]:
-    """These, and everything they need, and what that needs."""
+    """Return these services with everything they need, directly or indirectly."""
     known = {service.name: service for service in services}
     found: set[str] = set()
     left = list(names)
@@ -161,7 +163,7 @@ def failures_after(failures: int, well_s: float) -> int:
 
 
 def next_step(service: Service, seen: ServiceFacts) -> NextAction:
-    """What to do about a service that is wanted. Of what we started, only what has ended is started again."""
+    """Return the next step for a wanted service. Only a process that has ended is started again."""
     if seen.is_running:
         is_late = not seen.was_up and seen.running_s > service.start_s
         return NextAction.FAIL if is_late else NextAction.KEEP
@@ -174,7 +176,7 @@ def next_step(service: Service, seen: ServiceFacts) -> NextAction:
 
 
 def _step_again(service: Service, seen: ServiceFacts) -> NextAction:
-    """It was up before, so it will be again: never given up."""
+    """Return the next step for a service that was up before; it is never given up."""
     if service.adopts is Adopts.ALWAYS:
         if seen.health is None:
             return NextAction.WAIT
@@ -202,12 +204,12 @@ def _first_step(service: Service, seen: ServiceFacts) -> NextAction:
 
 
 def _is_taken(seen: ServiceFacts) -> bool:
-    """Something stands in its place that would not let it start."""
+    """True if the service cannot start: another process is in its place, or a person has to act first."""
     return seen.health is not None and (seen.health.is_there or seen.health.hopeless)
 
 
 def display_state(seen: ServiceFacts, step: NextAction) -> ServiceState:
-    """How it is called on the terminal and over HTTP while it is wanted."""
+    """Return the state of a wanted service as the terminal and the API show it."""
     if step is NextAction.FAIL:
         return ServiceState.FAILED
     is_well = seen.health is not None and seen.health.is_well

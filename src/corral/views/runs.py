@@ -10,7 +10,7 @@ from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.event import Event
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.record import Record
-from corral.domain.runs.run import CRAWL, Run, RunState, spoken
+from corral.domain.runs.run import CRAWL, RECONCILE, SCRIPT, Run, RunState, spoken
 from corral.views.jobs import job_read
 
 
@@ -39,7 +39,7 @@ def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
         "finished_at": value.finished_at,
         "kind": value.kind,
         "priority": value.priority.label,
-        "progress": _progress_of_crawl(value, counts) if value.kind == CRAWL else _progress(value),
+        "progress": _progress_of_kind(value, counts),
         "parent_id": value.parent_id,
         "retry_of": value.retry_of,
         "due_at": value.due_at if value.state is RunState.QUEUED else None,
@@ -50,6 +50,12 @@ def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
     }
 
 
+def _progress_of_kind(value: Run, counts: Counts | None) -> dict[str, Any]:
+    if value.kind == CRAWL:
+        return _progress_of_crawl(value, counts)
+    return _progress_of_script(value) if value.kind in {SCRIPT, RECONCILE} else _progress(value)
+
+
 def _progress(value: Run) -> dict[str, Any]:
     """A run of one page is one item; its end is what became of it."""
     done = int(value.state in (RunState.COMPLETED, RunState.PARTIAL))
@@ -57,6 +63,17 @@ def _progress(value: Run) -> dict[str, Any]:
     skipped = int(value.state is RunState.CANCELLED)
     percent = 100.0 if value.state.is_terminal else 0.0
     return {"total": 1, "done": done, "failed": failed, "skipped": skipped, "percent": percent, "eta_s": None}
+
+
+def _progress_of_script(value: Run) -> dict[str, Any]:
+    """What the run said of itself, a script over the result protocol; one that says nothing is one item."""
+    told = value.stats.get("progress")
+    if not isinstance(told, dict):
+        return _progress(value)
+    done, total, failed = (int(told.get(name, 0)) for name in ("done", "total", "failed"))
+    total = max(total, done + failed)
+    share = 100.0 if value.state is RunState.COMPLETED else 100.0 * (done + failed) / total if total else 0.0
+    return {"total": total, "done": done, "failed": failed, "skipped": 0, "percent": round(share, 1), "eta_s": None}
 
 
 def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
@@ -87,4 +104,5 @@ def record(value: Record) -> dict[str, Any]:
         "data": value.data,
         "created_at": value.created_at,
         "details": value.details,
+        "verdict": value.verdict,
     }

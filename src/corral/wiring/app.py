@@ -10,7 +10,8 @@ from corral.domain.errors import StorageError
 from corral.domain.net.address import EgressPolicy
 from corral.domain.ports.execution import Prober
 from corral.domain.runs.node import BrokerNow
-from corral.domain.runs.queues import Waiting, hint_of
+from corral.domain.runs.payload.reconcile import ReconcilePayload
+from corral.domain.runs.queues import Waiting, Waker, hint_of
 from corral.domain.secret import Secret
 from corral.engine.background.artifact_cleanup import Tidying
 from corral.engine.background.recipe_recorder import RecipeRecorder
@@ -20,6 +21,7 @@ from corral.engine.background.sweep import Sweeper
 from corral.engine.hosts.limiter import InProcessHolder
 from corral.engine.hosts.permits import Permits
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
+from corral.engine.loop.runner import LoopRunner
 from corral.engine.node.assign import WorkerLimits
 from corral.engine.node.change_signal import ChangeSignal
 from corral.engine.node.heartbeat_record import NodeHeartbeat
@@ -27,10 +29,13 @@ from corral.engine.node.node import Node
 from corral.engine.node.options import NodeOptions
 from corral.engine.node.sources import MessageSource, RunSource
 from corral.engine.oneshot import OneShotWorkers
+from corral.engine.queue.background import QueueStarter
+from corral.engine.queue.feeder import QueueFeeder
 from corral.engine.usecases.crawls import Crawls
 from corral.engine.usecases.field_maps import FieldMaps
 from corral.engine.usecases.jobs import Jobs
 from corral.engine.usecases.preview import Previews
+from corral.engine.usecases.reconciliations import Reconciliations
 from corral.engine.usecases.sessions import Sessions
 from corral.engine.usecases.submit import Submitter
 from corral.files.artifacts import ArtifactFolder
@@ -39,6 +44,7 @@ from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.options import available_strategies, node_options, retention, retry_policy, worker_config
+from corral.wiring.scrapers import load_scrapers, registry_key
 from corral.wiring.vault import vault_of
 
 if TYPE_CHECKING:
@@ -75,7 +81,11 @@ class App:
     previews: Previews
     field_maps: FieldMaps
     crawls: Crawls
+    reconciliations: Reconciliations
     errands: OneShotWorkers
+    wake: Waker  # tells nodes of runs that were added
+    queue_starter: QueueStarter | None = None  # where a node executes the runs of anybody
+    loop: LoopRunner | None = None  # likewise
     door: StandaloneLimiter | None = None  # where there is no node
     asked: MessageSource | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
@@ -105,6 +115,10 @@ class App:
             self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
+            if self.queue_starter is not None and self.settings.queue_feed:
+                self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
+            if self.loop is not None and self.settings.queue_feed:
+                self.timers.append(asyncio.create_task(self.loop.run(), name="loop"))
             if self.sweeper is not None:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
             else:
@@ -182,11 +196,7 @@ def assemble(
     submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort)
     folder = ArtifactFolder(settings.artifacts_dir)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
-    sweeper = None
-    if not processes:
-        scheduler, tell = Scheduler(store, submitter), None if hints is None else hints.tell
-        sweeper = Sweeper(store, scheduler, retention(settings), notifier.wake, tidying.tidy, tell=tell)
-
+    sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
     jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
     keeper = node or door
     errands = OneShotWorkers(lambda: _preview_config(settings, vault), None if keeper is None else keeper.limiter)
@@ -206,10 +216,51 @@ def assemble(
         previews=Previews(store, errands.perform, egress, offers, options.timeouts_s),
         field_maps=FieldMaps(store.jobs, jobs),
         crawls=Crawls(store, egress, notifier.wake),
+        reconciliations=Reconciliations(store, notifier.wake),
         errands=errands,
+        wake=notifier.wake,
+        queue_starter=None if sweeper is None or node is None else _make_queue_starter(settings, store, notifier),
+        loop=None if sweeper is None or node is None else _make_loop(settings, store, notifier, node),
         door=door,
         hints=hints,
         limits=options.limits,
+    )
+
+
+def _make_sweeper(
+    settings: Settings, store: Store, submitter: Submitter, notifier: _RunNotifier, tidying: Tidying
+) -> Sweeper:
+    tell = None if notifier.hints is None else notifier.hints.tell
+    scheduler = Scheduler(store, submitter)
+    return Sweeper(store, scheduler, retention(settings), notifier.wake, tidying.tidy, tell=tell)
+
+
+def _make_loop(settings: Settings, store: Store, notifier: _RunNotifier, node: Node) -> LoopRunner:
+    registry = registry_key(settings.scraper_config)
+    return LoopRunner(
+        store.loop,
+        store.runs.get,
+        lambda: store.queue.has_work(registry),
+        functools.partial(_make_reconciliation, settings),
+        wake=notifier.wake,
+        owner=node.owner,
+    )
+
+
+def _make_reconciliation(settings: Settings) -> ReconcilePayload:
+    from corral.wiring.coverage import make_payload  # noqa: PLC0415 - an idle node does without it
+
+    return make_payload(settings, [], is_imported=True)
+
+
+def _make_queue_starter(settings: Settings, store: Store, notifier: _RunNotifier) -> QueueStarter:
+    feeder = QueueFeeder(store.queue, registry_key(settings.scraper_config), notifier.wake)
+    return QueueStarter(
+        feeder,
+        functools.partial(load_scrapers, settings),
+        notifier.pulse.wait,
+        max_concurrent=settings.script_concurrency,
+        lower_share=settings.queue_lower_share,
     )
 
 

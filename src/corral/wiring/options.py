@@ -56,6 +56,7 @@ def node_options(
         },
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_crawls,
+        scripts=settings.script_concurrency,
         max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
         host_rules=host_rules(settings),
         keys_for=keys_for,
@@ -81,6 +82,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         artifacts_dir=str(settings.artifacts_dir.absolute()) if settings.artifacts_max_bytes else None,
         files_dir=str(settings.files_dir.absolute()),
         max_file_bytes=settings.max_file_bytes,
+        hidden_paths=hidden_paths(settings),
         cache_mode=settings.http_cache.value,
         cache_dir=str(settings.cache_dir.absolute()),
         cache_max_bytes=settings.http_cache_max_bytes,
@@ -90,6 +92,15 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         retry_cap_s=settings.retry_cap_seconds,
         vault_keys=keys.texts() if keys else [],
     )
+
+
+def hidden_paths(settings: Settings) -> list[str]:
+    """The data folder, and a database file that lies elsewhere. Scripts see empty ones instead."""
+    paths = [str(settings.data_dir.absolute())]
+    scheme, _, file = settings.store_url.partition(":///")
+    if scheme == "sqlite" and file:
+        paths += [f"{Path(file).absolute()}{suffix}" for suffix in ("", "-wal", "-shm")]
+    return paths
 
 
 def retention(settings: Settings) -> Retention:

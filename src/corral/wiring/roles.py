@@ -13,13 +13,15 @@ import structlog
 from corral import __version__
 from corral.domain.hosts.limiter import UNLIMITED
 from corral.domain.ids import Owner
+from corral.domain.runs.event import EventDraft
 from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
+from corral.domain.runs.run import NewRun
 from corral.engine.hosts.permits import Permits
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
-from corral.engine.node.sources import MessageSource, PollingSource, RunSource, SingleRunSource
+from corral.engine.node.sources import MessageSource, NewRunSource, PollingSource, RunSource, SingleRunSource
 from corral.log import configure_logging, hide
 from corral.runtime.loop_monitor import monitor_loop
 from corral.runtime.node_locks import Presence
@@ -87,6 +89,23 @@ async def open_celery_node(settings: Settings, queues: Sequence[Queue]) -> Async
 async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1) -> AsyncIterator[App]:
     """For a command that executes one run itself and takes no other."""
     plan = _NodePlan(lambda store: SingleRunSource(store, run_id), (), NodeRole.SINGLE, processes=processes)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_new_run(settings: Settings, new: NewRun, drafts: Sequence[EventDraft]) -> AsyncIterator[App]:
+    """The same for a run that is added when it starts, and that no other node may execute."""
+    plan = _NodePlan(lambda store: NewRunSource(store, new, drafts), (), NodeRole.SINGLE, processes=1)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_queue_node(settings: Settings) -> AsyncIterator[App]:
+    """For a command that executes the scripts of the queue, and no other run."""
+    queues = (Queue.SCRIPT,)
+    plan = _NodePlan(lambda store: PollingSource(store, queues), queues, NodeRole.SINGLE, processes=1)
     async with _open(settings, plan, is_api=False) as app:
         yield app
 

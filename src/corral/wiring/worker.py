@@ -29,11 +29,17 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import PageReader, ParsePool
 from corral.fetch.proxy.credentials import WithProxy
 from corral.fetch.proxy.route import Proxies
+from corral.fetch.proxy.script_proxy import ScriptProxy
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
 from corral.fetch.survey import SurveyExecutor, as_it_is, closing
 from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
+from corral.inventory.executor import RunReconciler
+from corral.scripts.executor import ScriptExecutor
+from corral.scripts.launcher import ScriptHost
+from corral.wiring.http_reader import make_http_reader
+from corral.wiring.script_network import ProxiedNetworks
 from corral.wiring.worker_config import WorkerConfig
 
 
@@ -89,6 +95,23 @@ def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
     return CrawlVisitor(ways)
 
 
+def _surveys(  # noqa: PLR0917 - the parts of a worker
+    config: WorkerConfig, egress: Egress, robots: Robots, pool: ParsePool, cache: PageCache, proxies: Proxies
+) -> dict[Strategy, Executor]:
+    def http_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return as_it_is(HttpExecutor(egress, robots, reader, cache=cache, proxies=proxies))
+
+    def browser_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
+        return closing(
+            BrowserExecutor(egress, robots, config.user_agent, _browser_limits(config), reader=reader, proxies=proxies)
+        )
+
+    return {
+        Strategy.HTTP: SurveyExecutor(http_for, pool),
+        Strategy.BROWSER: SurveyExecutor(browser_for, pool),
+    }
+
+
 @asynccontextmanager
 async def worker_kinds(
     config: WorkerConfig, keys: SessionKeys | None = None, host_access: HostAccess = UNLIMITED
@@ -113,29 +136,23 @@ async def worker_kinds(
         Strategy.BROWSER: browser,
     }
 
-    def http_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
-        return as_it_is(HttpExecutor(egress, robots, reader, cache=cache, proxies=proxies))
-
-    def browser_for(reader: PageReader) -> AbstractAsyncContextManager[Executor]:
-        return closing(
-            BrowserExecutor(egress, robots, config.user_agent, browser_limits, reader=reader, proxies=proxies)
-        )
-
-    surveys: dict[Strategy, Executor] = {
-        Strategy.HTTP: SurveyExecutor(http_for, pool),
-        Strategy.BROWSER: SurveyExecutor(browser_for, pool),
-    }
+    surveys = _surveys(config, egress, robots, pool, cache, proxies)
     visitor = HttpVisitor(egress, robots, pool, host_access=host_access, files=_file_keeper(config))
+    script_host, script_proxy = ScriptHost(), ScriptProxy(egress, host_access)
     parts = WorkerParts(
         pages=_unlock(executors, keys),
         surveys=_unlock(surveys, keys),
         crawl_visitor=_crawl_visitor(config, visitor, executors, host_access, keys, proxies),
+        scripts=ScriptExecutor(script_host, folder, config.hidden_paths, ProxiedNetworks(script_proxy)),
+        reconciler=RunReconciler(make_http_reader(egress)),
         host_access=host_access,
         retry_policy=_retry_policy(config),
     )
     try:
         yield {spec.name: spec.build(parts) for spec in registry.KINDS}
     finally:
+        await script_host.close()
+        await script_proxy.close()
         await browser.close()
         await proxies.close()
         await pool.close()

@@ -114,3 +114,9 @@ def test_root_and_a_browser_without_its_sandbox_are_warned_about(
     if "Chromium at" in checks["browser"]["found"]:
         assert (checks["browser"]["verdict"] == "warning") == is_root
         assert ("without its sandbox" in checks["browser"]["found"]) == is_root
+
+
+def test_the_isolation_of_scripts_is_named(corral: Corral) -> None:
+    checks = {check["name"]: check for check in corral.here("doctor", "--json").json["checks"]}
+    assert "namespaces" in checks["scripts"]["found"]
+    assert checks["scripts"]["verdict"] in ("ok", "warning")

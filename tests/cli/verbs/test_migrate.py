@@ -29,40 +29,40 @@ def target(postgres: services.PostgresCluster) -> Iterator[str]:
 
 
 def with_runs(corral: Corral, count: int = 1) -> None:
-    async def added() -> None:
+    async def add_runs() -> None:
         store = open_store(f"sqlite:///{corral.data}/corral.db")
         for _ in range(count):
             await add(store)
         await store.close()
 
-    asyncio.run(added())
+    asyncio.run(add_runs())
 
 
 def test_what_stands_in_the_way_is_said_and_nothing_is_changed(corral: Corral, target: str) -> None:
-    def refused(url: str, **settings: str) -> tuple[int, str]:
+    def refuse(url: str, **settings: str) -> tuple[int, str]:
         done = corral.here("db", "migrate-to", url, **settings)
         assert done.out == ""
         return done.code, done.err
 
-    assert refused("mysql://x/y") == (2, refused("mysql://x/y")[1])
-    assert "the target is not the address of a PostgreSQL database" in refused("postgresql://[")[1]
-    code, told = refused(target)
+    assert refuse("mysql://x/y") == (2, refuse("mysql://x/y")[1])
+    assert "the target is not the address of a PostgreSQL database" in refuse("postgresql://[")[1]
+    code, told = refuse(target)
     assert code == 78
     assert "does not exist: there is nothing to migrate" in told
     with_runs(corral)
-    code, told = refused("postgresql://me:sesame-open@127.0.0.1:1/x")
+    code, told = refuse("postgresql://me:sesame-open@127.0.0.1:1/x")
     assert code == 1
     assert "sesame" not in told
     assert "PostgreSQL does not answer as it should" in told
     assert "fix: check that the server in the target address is up" in told
-    code, told = refused(target, APP_DATABASE_URL=target)
+    code, told = refuse(target, APP_DATABASE_URL=target)
     assert code == 78
     assert "on PostgreSQL already" in told
     with psycopg.connect(target, autocommit=True) as connection:
         connection.execute(
             "CREATE TABLE alembic_version (version_num text); INSERT INTO alembic_version VALUES ('9999')"
         )
-        code, told = refused(target)
+        code, told = refuse(target)
         connection.execute("DROP TABLE alembic_version")
     assert code == 78
     assert "has schema version 9999" in told

@@ -1,6 +1,8 @@
 """`corral record` and `corral test`."""
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,9 +12,18 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import Corral
+from tests.slack import SLACK
 
 _PAGE = """<!doctype html><html lang=en><head><title>Blue chair</title></head><body><main><h1>Blue chair</h1>
 <p class=price>$ 1,250.50</p><p class=when>3 days ago</p><script src=/more.js></script></main></body></html>"""
+
+
+# A script fetches the stock and writes it into the page.
+_FILLED = """<!doctype html><html lang=en><head><title>Blue chair</title></head><body><main><h1>Blue chair</h1>
+<p class=place></p><script>fetch("/stock").then(answer => answer.text()).then(text => {
+const found = document.createElement("b"); found.className = "stock"; found.textContent = text + " in stock";
+document.querySelector(".place").append(found); });</script></main></body></html>"""
+_BODIES = {"/filled": _FILLED, "/stock": "7"}
 
 
 @dataclass
@@ -33,7 +44,7 @@ def shop() -> Iterator[Shop]:
             self.send_header("set-cookie", "session=s3cr3t-cookie; Path=/")
             self.send_header("x-api-key", "s3cr3t-key")
             self.end_headers()
-            self.wfile.write(_PAGE.encode())
+            self.wfile.write(_BODIES.get(self.path, _PAGE).encode())
 
         def log_message(self, *_: object) -> None:
             pass
@@ -126,9 +137,40 @@ def test_what_cannot_be_recorded_or_read_has_an_exit_code(corral: Corral, shop: 
     assert "expected.json cannot be read" in done.out
 
 
-def test_a_page_that_a_script_fills_is_recorded_as_rendered(corral: Corral, site: str) -> None:
-    done = corral("record", f"{site}/articles", "--css", "heading=h1", "--strategy", "browser", "--name", "rendered")
+def test_a_page_that_a_script_fills_is_recorded_as_rendered(corral: Corral, shop: Shop) -> None:
+    wanted = ("--css", "stock=.stock", "--css", "heading=h1")
+    done = corral("record", f"{shop.url}/filled", *wanted, "--strategy", "browser", "--name", "rendered")
+    plain = corral("record", f"{shop.url}/filled", *wanted, "--strategy", "http", "--name", "plain")
 
-    assert done.code == 0, done.err
-    assert json.loads((corral.folder / "recordings/rendered/page.json").read_text())["strategy"] == "browser"
+    assert (done.code, plain.code) == (0, 0), done.err + plain.err
+    rendered, fetched = (corral.folder / "recordings" / name for name in ("rendered", "plain"))
+    assert json.loads((rendered / "page.json").read_text())["strategy"] == "browser"
+    expected = json.loads((rendered / "expected.json").read_text())
+    assert (expected["record"]["stock"], expected["missing"]) == ("7 in stock", []), "only the script says so"
+    assert json.loads((fetched / "expected.json").read_text())["record"]["stock"] is None
+    shop.requests.clear()
     assert corral.here("test").code == 0
+    assert shop.requests == []
+
+
+def test_recordings_are_tested_where_there_is_no_network(corral: Corral, shop: Shop) -> None:
+    _record(corral, shop)
+    apart = ["unshare", "--user", "--map-root-user", "--net", "--"]
+    if subprocess.run([*apart, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("this machine allows no network namespaces")
+    port = shop.url.rpartition(":")[2]
+    look = f"import socket; socket.create_connection(('127.0.0.1', {port}), 2)"
+    reached = subprocess.run([*apart, sys.executable, "-c", look], capture_output=True, check=False)
+    assert reached.returncode != 0, "the shop must be out of reach"
+
+    done = subprocess.run(
+        [*apart, sys.executable, "-m", "corral", "test"],
+        cwd=corral.folder,
+        env=corral.environment({}),
+        capture_output=True,
+        text=True,
+        timeout=60 * SLACK,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (0, "passed      recordings/chair\n1 passed\n"), done.stderr

@@ -21,14 +21,14 @@ from tests.store.builders import a_run, add, add_many
 
 
 def add_run(corral: Corral) -> str:
-    async def added() -> str:
+    async def insert_run() -> str:
         store = open_store(f"sqlite:///{corral.data}/corral.db")
         try:
             return await add(store)
         finally:
             await store.close()
 
-    return asyncio.run(added())
+    return asyncio.run(insert_run())
 
 
 def test_nothing_there_is_well_and_stays_so(corral: Corral) -> None:

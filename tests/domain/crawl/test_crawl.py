@@ -65,6 +65,7 @@ FULL = {
     "fields": [{"name": "title", "css": "h1"}],
     "page_fields": [{"match": "/a/*", "fields": [{"name": "price", "css": "b"}]}],
     "only_fields": True,
+    "record_key": ["title"],
     "listing": {"item_links": {"css": "h2 > a"}},
 }
 

@@ -15,7 +15,7 @@ NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 PLAN = CrawlPlan.of({"start_urls": ["https://example.com/"]})
 
 
-def failed(
+def fail_with(
     code: FailureCode, status: int | None = None, *, detail: str | None = None, retry_after: str | None = None
 ) -> Failed:
     return Failed(code, "it failed", detail, http_status=status, retry_after=retry_after)
@@ -29,7 +29,8 @@ def test_a_fetched_page_is_done() -> None:
 @pytest.mark.parametrize("attempt, plain_s", [(1, 10), (2, 30)])
 def test_a_failure_that_may_pass_is_tried_again_later_and_later(attempt: int, plain_s: float) -> None:
     waits = [
-        decide_item(attempt, failed(FailureCode.TIMEOUT), PLAN, NOW, key=str(number)).due_in_s for number in range(50)
+        decide_item(attempt, fail_with(FailureCode.TIMEOUT), PLAN, NOW, key=str(number)).due_in_s
+        for number in range(50)
     ]
     assert all(0.8 * plain_s <= wait <= 1.2 * plain_s for wait in waits)
     assert len(set(waits)) > 40
@@ -38,15 +39,15 @@ def test_a_failure_that_may_pass_is_tried_again_later_and_later(attempt: int, pl
 def test_the_last_attempt_that_fails_is_the_end() -> None:
     once = CrawlPlan.of({"start_urls": ["https://example.com/"], "retry_attempts": 1})
 
-    assert decide_item(3, failed(FailureCode.TIMEOUT), PLAN, NOW, key="k").to is ItemState.FAILED
-    assert decide_item(1, failed(FailureCode.TIMEOUT), once, NOW, key="k").to is ItemState.FAILED
+    assert decide_item(3, fail_with(FailureCode.TIMEOUT), PLAN, NOW, key="k").to is ItemState.FAILED
+    assert decide_item(1, fail_with(FailureCode.TIMEOUT), once, NOW, key="k").to is ItemState.FAILED
 
 
 @pytest.mark.parametrize(
     "told, waits_s", [("30", 30), ("0", 1), ("-5", None), ("Sun, 15 Nov 2026 12:01:00 GMT", 60), ("x", None)]
 )
 def test_retry_after_wins(told: str, waits_s: float | None) -> None:
-    transition = decide_item(1, failed(FailureCode.RATE_LIMITED, 429, retry_after=told), PLAN, NOW, key="k")
+    transition = decide_item(1, fail_with(FailureCode.RATE_LIMITED, 429, retry_after=told), PLAN, NOW, key="k")
 
     assert transition.to is ItemState.PENDING
     if waits_s is None:
@@ -57,13 +58,13 @@ def test_retry_after_wins(told: str, waits_s: float | None) -> None:
 
 @pytest.mark.parametrize("told", ["999999999", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_sent_away_for_hours_an_item_ends(told: str) -> None:
-    transition = decide_item(1, failed(FailureCode.RATE_LIMITED, 429, retry_after=told), PLAN, NOW, key="k")
+    transition = decide_item(1, fail_with(FailureCode.RATE_LIMITED, 429, retry_after=told), PLAN, NOW, key="k")
     assert transition.to is ItemState.FAILED
 
 
 @pytest.mark.parametrize("code", [FailureCode.WORKER_LOST, FailureCode.CANCELLED])
 def test_what_says_nothing_of_the_page_gives_it_back(code: FailureCode) -> None:
-    transition = decide_item(3, failed(code), PLAN, NOW, key="k")
+    transition = decide_item(3, fail_with(code), PLAN, NOW, key="k")
     assert (transition.to, transition.counts_attempt, transition.due_in_s) == (ItemState.PENDING, False, 0)
 
 
@@ -74,12 +75,12 @@ def test_a_page_whose_host_is_not_to_be_asked_waits_and_counts_no_attempt() -> N
 
 
 _NEVER_DECIDED = (FailureCode.WORKER_LOST, FailureCode.CANCELLED, FailureCode.WAITING)
-OUTCOMES = [failed(code) for code in FailureCode if code not in _NEVER_DECIDED] + [
-    failed(FailureCode.BAD_RESPONSE, 404),
-    failed(FailureCode.BAD_RESPONSE, 410),
-    failed(FailureCode.BAD_RESPONSE, 500),
-    failed(FailureCode.BAD_RESPONSE, 503, retry_after="7"),
-    failed(FailureCode.RATE_LIMITED, 429, retry_after=str(10**9)),
+OUTCOMES = [fail_with(code) for code in FailureCode if code not in _NEVER_DECIDED] + [
+    fail_with(FailureCode.BAD_RESPONSE, 404),
+    fail_with(FailureCode.BAD_RESPONSE, 410),
+    fail_with(FailureCode.BAD_RESPONSE, 500),
+    fail_with(FailureCode.BAD_RESPONSE, 503, retry_after="7"),
+    fail_with(FailureCode.RATE_LIMITED, 429, retry_after=str(10**9)),
 ]
 
 
@@ -115,7 +116,7 @@ def test_items_are_tried_again_where_runs_are(outcome: Failed, attempt: int) -> 
 
 @pytest.mark.parametrize("detail", ["no_session", "session_expired"])
 def test_a_page_behind_a_login_is_not_asked_for_again(detail: str) -> None:
-    outcome = failed(FailureCode.BLOCKED, detail=detail)
+    outcome = fail_with(FailureCode.BLOCKED, detail=detail)
     assert decide_item(1, outcome, PLAN, NOW, key="k").to is ItemState.FAILED
 
 

@@ -11,11 +11,11 @@ from corral.domain.crawl.traps import Trap, is_numbered_list, list_beside, names
 SITE = "https://example.com"
 
 
-def spread_of(*added: int, closing: int = 0) -> Spread:
+def spread_of(*added: int, closing: int = 0, leads_back: bool = False) -> Spread:
     """Pages that led to this many new addresses beside them, each to `closing` known ones."""
     spread = Spread()
     for number, each in enumerate(added):
-        spread.add(each, closing=range(number, number + closing))
+        spread.add(each, closing=range(number, number + closing), leads_back=leads_back)
     return spread
 
 
@@ -51,8 +51,29 @@ def test_the_pages_of_a_numbered_list_come_after_those_of_a_gallery() -> None:
     assert chain.suspicion(Shape.PLAIN) < chain.suspicion(Shape.NUMBERED_LIST) / 10
 
 
+def test_a_chain_that_leads_one_way_comes_after_one_that_leads_back() -> None:
+    one_way, both_ways = spread_of(*[1] * 20), spread_of(*[1] * 20, leads_back=True)
+    assert one_way.suspicion(Shape.PLAIN) > 2 * both_ways.suspicion(Shape.PLAIN)
+    # A tree that is about to drain leads to one new page per page for a while, and never was a chain.
+    tree = spread_of(*[2] * 20, *[1] * 20)
+    assert tree.suspicion(Shape.PLAIN) < 2 * tree.pages
+
+
+def test_a_wide_set_has_more_time_to_close_if_no_other_is_suspect() -> None:
+    wide = spread_of(*[4] * 30)
+    assert wide.suspicion(Shape.PLAIN, is_alone=True) == 30
+    assert wide.suspicion(Shape.PLAIN) > 5 * 30
+    budget, maze, other = TemplateBudget(), template_of(f"{SITE}/maze/1"), template_of(f"{SITE}/other/1")
+    for _ in range(30):
+        budget.observe(maze, 77, led_to=[maze] * 4)
+    assert budget.growth([maze]) == {maze: 30}
+    for _ in range(30):
+        budget.observe(other, 77, led_to=[other] * 4)
+    assert budget.growth([maze])[maze] > 5 * 30
+
+
 def test_what_an_earlier_version_wrote_about_growth_is_understood() -> None:
-    assert Spread.of([10, 40, 3, 1, 2]) == Spread(10, 40, 3, 1, 2, recent=4.0)
+    assert Spread.of([10, 40, 3, 1, 2]) == Spread(10, 40, 3, 1, 2, recent=4.0, leads_back=True)
     spread = spread_of(3, 0, 2, closing=2)
     assert Spread.of(json.loads(json.dumps(spread.document()))).document() == spread.document()
 

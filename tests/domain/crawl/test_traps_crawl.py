@@ -18,7 +18,9 @@ from corral.domain.net.canonical import links_to
 from corral.domain.net.url import parse_target
 from tests.chaos.level import LEVEL
 from tests.domain.crawl.trap_sites import (
+    ENDLESS_CHAIN,
     FINITE,
+    FINITE_WIDE,
     TRAPS,
     Answer,
     Page,
@@ -89,6 +91,7 @@ class Visit(NamedTuple):
     references: list[str]
     led_to: list[str]
     found_on: str | None
+    leads_back: bool
     known: list[str]  # addresses beside it that it leads to
 
 
@@ -104,6 +107,7 @@ def _observe(budget: TemplateBudget, prints: PrintMemory, visit: Visit) -> None:
         is_dated=is_dated(visit.url),
         found_on=visit.found_on,
         closing=[hash(each) for each in visit.known],
+        leads_back=visit.leads_back,
     )
 
 
@@ -149,7 +153,8 @@ def crawl(site: Site, most: int = 50_000) -> dict[str, int]:
                 continue
             led_to.append(template_of(link.url))
         seen_beside = list_beside(url, known)
-        _observe(budget, prints, Visit(url, text, references, led_to, found_on, seen_beside))
+        leads_back = any(link.url == parents.get(url) for link in links)
+        _observe(budget, prints, Visit(url, text, references, led_to, found_on, leads_back, seen_beside))
     return refused
 
 
@@ -182,9 +187,9 @@ def test_a_finite_site_without_traps_loses_nothing(
     assert site.found == count
 
 
-@pytest.mark.parametrize("trap", TRAPS)
+@pytest.mark.parametrize("trap", TRAPS | ENDLESS_CHAIN)
 def test_every_trap_ends_by_itself(trap: str) -> None:
-    answer, entry = TRAPS[trap]
+    answer, entry = (TRAPS | ENDLESS_CHAIN)[trap]
     site = Site({}, {trap: answer}, [entry])
     random.seed(1)
     refused = crawl(site)
@@ -211,3 +216,26 @@ def test_pages_of_a_finite_site_come_before_those_of_traps(
     random.seed(1)
     crawl(site, most=round(1.3 * count))
     assert site.found >= 0.995 * count, f"{site.found} of {count}, {site.wasted} of the traps"
+
+
+@pytest.mark.parametrize("finite", [*FINITE, *FINITE_WIDE])
+def test_pages_of_a_finite_site_come_before_those_of_an_endless_chain(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]],
+) -> None:
+    """A chain costs the same as a gallery until it is known to lead one way only."""
+    real, entries, count = finite(200)
+    [(kind, (answer, entry))] = ENDLESS_CHAIN.items()
+    site = Site(real, {kind: answer}, [entry, *entries])
+    crawl(site, most=round(1.3 * count))
+    assert site.found >= 0.95 * count, f"{site.found} of {count}, {site.wasted} of the chain"
+
+
+@pytest.mark.parametrize("finite", FINITE_WIDE)
+def test_a_wide_site_is_crawled_whole_beside_an_endless_chain(
+    finite: Callable[[int], tuple[dict[str, Answer], list[str], int]],
+) -> None:
+    real, entries, count = finite(610)
+    [(kind, (answer, entry))] = ENDLESS_CHAIN.items()
+    site = Site(real, {kind: answer}, [entry, *entries])
+    crawl(site)
+    assert (site.found, site.wasted <= 1_000) == (count, True), site.wasted

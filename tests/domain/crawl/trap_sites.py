@@ -144,7 +144,7 @@ def translated_manual(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"manual": manual}, [f"/manual/en/{_WORDS[0]}"], count // 8 * 8
 
 
-def _shuffled(seed: str) -> str:
+def _shuffle_words(seed: str) -> str:
     return " ".join(random.Random(seed).sample(_WORDS[:40], 20))
 
 
@@ -152,7 +152,7 @@ def articles(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """From the words of one vocabulary, named by the pages of a list."""
 
     def article(rest: str, query: str) -> Page:
-        return _shuffled(rest), ["/list"]
+        return _shuffle_words(rest), ["/list"]
 
     def listing(rest: str, query: str) -> Page:
         page = int(query.partition("=")[2] or 0)
@@ -168,7 +168,7 @@ def article_tree(count: int) -> tuple[dict[str, Answer], list[str], int]:
 
     def article(rest: str, query: str) -> Page:
         number = int(rest)
-        return _shuffled(rest), [f"/article/{each}" for each in (2 * number + 1, 2 * number + 2) if each < count]
+        return _shuffle_words(rest), [f"/article/{each}" for each in (2 * number + 1, 2 * number + 2) if each < count]
 
     return {"article": article}, ["/article/0"], count
 
@@ -179,9 +179,32 @@ def related_articles(count: int) -> tuple[dict[str, Answer], list[str], int]:
     def article(rest: str, query: str) -> Page:
         number, chance = int(rest), random.Random(rest)
         others = [*((number * 3 + step) % count for step in range(3)), *(chance.randrange(count) for _ in range(2))]
-        return _shuffled(rest), [f"/article/{each}" for each in others]
+        return _shuffle_words(rest), [f"/article/{each}" for each in others]
 
     return {"article": article}, ["/article/1"], count
+
+
+def wide_tree(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Each leads to eight others: until the first end comes, it looks like a maze."""
+
+    def node(rest: str, query: str) -> Page:
+        number = int(rest)
+        return _shuffle_words(rest), [f"/node/{each}" for each in range(8 * number + 1, 8 * number + 9) if each < count]
+
+    return {"node": node}, ["/node/0"], count
+
+
+def random_ids(count: int) -> tuple[dict[str, Answer], list[str], int]:
+    """Related documents whose addresses are random tokens."""
+    ids = [f"{random.Random(number).getrandbits(64):016x}" for number in range(count)]
+    numbers = {each: number for number, each in enumerate(ids)}
+
+    def document(rest: str, query: str) -> Page:
+        number, chance = numbers[rest], random.Random(rest)
+        others = [*((3 * number + step) % count for step in range(3)), chance.randrange(count)]
+        return _shuffle_words(rest), [f"/doc/{ids[each]}" for each in others]
+
+    return {"doc": document}, [f"/doc/{ids[1]}"], count
 
 
 # -- what never ends -------------------------------------------------------------------------------------
@@ -253,6 +276,10 @@ def pagination(rest: str, query: str) -> Page:
     return f"Page {page}: nothing was found", [f"/search?page={page + 1}"]
 
 
+def endless_chain(rest: str, query: str) -> Page:
+    return "Item without a name", [f"/endless/{int(rest) + 1}"]
+
+
 TRAPS: dict[str, tuple[Answer, str]] = {
     "cal": (months, "/cal/2026/11"),
     "day": (days, "/day?date=2026-11-15"),
@@ -265,6 +292,8 @@ TRAPS: dict[str, tuple[Answer, str]] = {
     "topic": (query_sessions, "/topic?visit=0123456789abcdef"),
     "search": (pagination, "/search?page=1"),
 }
+# Not among the others: until it ends, a gallery looks the same, so a chain costs more pages than any of them.
+ENDLESS_CHAIN: dict[str, tuple[Answer, str]] = {"endless": (endless_chain, "/endless/1")}
 FINITE = [
     variants,
     combined_variants,
@@ -279,3 +308,4 @@ FINITE = [
     article_tree,
     related_articles,
 ]
+FINITE_WIDE = [wide_tree, random_ids]

@@ -11,7 +11,7 @@ RULES = BreakerRules()
 NOW = 1_000_000.0
 
 
-def failed(code: FailureCode, status: int | None = None, detail: str | None = None) -> Failed:
+def fail_with(code: FailureCode, status: int | None = None, detail: str | None = None) -> Failed:
     return Failed(code, "it failed", detail, http_status=status)
 
 
@@ -26,24 +26,24 @@ def open_breaker(now: float = NOW) -> Breaker:
     "outcome, sign",
     [
         (Fetched(), Sign.WELL),
-        (failed(FailureCode.BAD_RESPONSE, 404), Sign.WELL),
-        (failed(FailureCode.BAD_RESPONSE, 410), Sign.WELL),
-        (failed(FailureCode.BLOCKED, 401), Sign.WELL),
-        (failed(FailureCode.BLOCKED, None, "no_session"), Sign.WELL),
-        (failed(FailureCode.EXTRACTION), Sign.WELL),
-        (failed(FailureCode.BAD_RESPONSE, 500), Sign.ILL),
-        (failed(FailureCode.BAD_RESPONSE, None, "protocol"), Sign.ILL),
-        (failed(FailureCode.BLOCKED, 403), Sign.ILL),
-        (failed(FailureCode.RATE_LIMITED, 429), Sign.ILL),
-        (failed(FailureCode.TIMEOUT), Sign.ILL),
-        (failed(FailureCode.NETWORK, None, "connect"), Sign.ILL),
-        (failed(FailureCode.NETWORK, None, "proxy"), Sign.NOTHING),
-        (failed(FailureCode.NETWORK, None, "no_proxy"), Sign.NOTHING),
-        (failed(FailureCode.POLICY), Sign.NOTHING),
-        (failed(FailureCode.LIMIT), Sign.NOTHING),
-        (failed(FailureCode.WORKER_LOST), Sign.NOTHING),
-        (failed(FailureCode.CANCELLED), Sign.NOTHING),
-        (failed(FailureCode.UNKNOWN), Sign.NOTHING),
+        (fail_with(FailureCode.BAD_RESPONSE, 404), Sign.WELL),
+        (fail_with(FailureCode.BAD_RESPONSE, 410), Sign.WELL),
+        (fail_with(FailureCode.BLOCKED, 401), Sign.WELL),
+        (fail_with(FailureCode.BLOCKED, None, "no_session"), Sign.WELL),
+        (fail_with(FailureCode.EXTRACTION), Sign.WELL),
+        (fail_with(FailureCode.BAD_RESPONSE, 500), Sign.ILL),
+        (fail_with(FailureCode.BAD_RESPONSE, None, "protocol"), Sign.ILL),
+        (fail_with(FailureCode.BLOCKED, 403), Sign.ILL),
+        (fail_with(FailureCode.RATE_LIMITED, 429), Sign.ILL),
+        (fail_with(FailureCode.TIMEOUT), Sign.ILL),
+        (fail_with(FailureCode.NETWORK, None, "connect"), Sign.ILL),
+        (fail_with(FailureCode.NETWORK, None, "proxy"), Sign.NOTHING),
+        (fail_with(FailureCode.NETWORK, None, "no_proxy"), Sign.NOTHING),
+        (fail_with(FailureCode.POLICY), Sign.NOTHING),
+        (fail_with(FailureCode.LIMIT), Sign.NOTHING),
+        (fail_with(FailureCode.WORKER_LOST), Sign.NOTHING),
+        (fail_with(FailureCode.CANCELLED), Sign.NOTHING),
+        (fail_with(FailureCode.UNKNOWN), Sign.NOTHING),
         (Deferred("site.test", WaitReason.BUSY, 1.0), Sign.NOTHING),
     ],
 )

@@ -5,8 +5,9 @@ from typing import Any
 import orjson
 import pytest
 
-from corral.domain.quality.judge import Grade, Thresholds, judge
+from corral.domain.quality.judge import Grade, judge
 from corral.domain.quality.profile import Profile, observe
+from corral.domain.quality.thresholds import Thresholds
 
 GOOD: dict[str, Any] = {"title": "Blue chair", "price": "1.234,56 €", "date": "25.03.2026", "tags": ["a", "b", "c"]}
 
@@ -48,6 +49,45 @@ def test_an_ambiguous_date_with_day_and_month_exchanged_is_suspect() -> None:
 @pytest.mark.parametrize("change", [{"price": "999,00 €"}, {"title": "Red chair"}, {"tags": ["a", "b"]}, {}])
 def test_ordinary_changes_are_accepted(change: dict[str, Any]) -> None:
     assert judge(history_of(GOOD), observe([{**GOOD, **change}], GOOD), Thresholds()).is_ok
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("99.00 €", "199.00 €"),
+        ({"amount": 12.5, "currency": "EUR"}, {"amount": 112.5, "currency": "EUR"}),
+        ("1234", "11234"),
+        ("available", "not available"),
+        ("available", "unavailable"),
+        ("3.14.0 release candidate 2", "3.14.0"),
+        ("1.9", "1.10.0"),
+        (["a"], ["a", "b"]),
+        (["a", "b"], ["a"]),
+        (["a", "b", "c"], ["a", "b", "c", "d", "e", "f"]),
+        ("Storm hits the coast", "Missing climber not found after a week"),
+        ("Storm hits the coast", "Peugeot 404 turns 60"),
+        ("Storm hits the coast", "Forbidden City opens at night"),
+    ],
+)
+def test_one_page_whose_value_changes_as_sites_do_is_no_false_alarm(before: Any, after: Any) -> None:
+    verdict = judge(history_of({"value": before}), observe([{"value": after}], ["value"]), Thresholds())
+    assert verdict.is_ok, verdict.findings
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "Error 404",
+        "404 – Seite",
+        "404 Not Found",
+        "The page you asked for was not found",
+        "Not found | Shop",
+        "Forbidden",
+    ],
+)
+def test_the_title_of_an_error_page_is_recognized(title: str) -> None:
+    verdict = judge(history_of({"value": "Storm hits the coast"}), observe([{"value": title}], ["value"]), Thresholds())
+    assert [each.what for each in verdict.findings] == ["error_page"]
 
 
 def test_little_history_judges_nothing_and_off_judges_nothing() -> None:

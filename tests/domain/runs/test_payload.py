@@ -9,6 +9,7 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.payload import CrawlHelperPayload, CrawlPayload, helper_payload
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
+from corral.domain.runs.payload.script import ScriptPayload
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.payload.survey import SurveyPayload
@@ -50,6 +51,20 @@ CRAWL: dict[str, Any] = {
     "recipes": [{"id": "r", "version": 1}],
 }
 HELPER = {**CRAWL, "helper": 3, "crawl_started": 12.5, "crawl_run": "run-1"}
+SCRIPT: dict[str, Any] = {
+    "name": "espn",
+    "argv": ["python", "espn.py", "--season", "2024-25"],
+    "cwd": "/srv",
+    "task_id": "task_000001",
+    "env": {"A": "b"},
+    "env_names": ["API_KEY"],
+    "params": {"season": "2024-25"},
+    "limits": {"memory_mib": 64},
+    "records": "file:out.jsonl",
+    "timeout_s": 60.0,
+    "retry_base_s": 1.0,
+    "retry_cap_s": 9.0,
+}
 LEAST_PAGE = {"url": "http://shop.test/", "fields": [], "respect_robots": True, "trusted_hosts": []}
 
 
@@ -61,6 +76,8 @@ LEAST_PAGE = {"url": "http://shop.test/", "fields": [], "respect_robots": True, 
         (SurveyPayload, {**LEAST_PAGE, "survey": "matches"}),
         (CrawlPayload, CRAWL),
         (CrawlHelperPayload, HELPER),
+        (ScriptPayload, SCRIPT),
+        (ScriptPayload, {"name": "", "argv": ["true"], "cwd": "", "records": "stdout"}),
         (SelftestPayload, {}),
         (SelftestPayload, {"do": "die", "signal": "SIGSEGV", "after_s": 1.5}),
     ],

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import Strategy
+from corral.domain.net.retry_after import retry_after_s
 from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.payload.stored import Payload
-from corral.domain.runs.retry import RetryPolicy, backoff_s, decide, retry_after_s
+from corral.domain.runs.retry import RetryPolicy, backoff_s, decide
 from corral.domain.runs.run import RunAction, RunState
 from tests.domain.runs.builders import A_RUN, NOW
 

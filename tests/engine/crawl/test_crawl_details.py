@@ -37,17 +37,17 @@ def test_counts_reasons_pages_and_why(stack: Stack) -> None:
             ("skipped", "too_deep"): 1,
         }
 
-        def listed(state: str, **query: Any) -> list[str]:
+        def list_pages(state: str, **query: Any) -> list[str]:
             found = read(stack, f"/scraping/tasks/{task}/pages", state=state, **query)
             return [each["url"].removeprefix(site.url) for each in found]
 
-        assert (listed("missing"), listed("done"), sorted(listed("skipped"))) == (
+        assert (list_pages("missing"), list_pages("done"), sorted(list_pages("skipped"))) == (
             ["/gone"],
             ["/", "/a"],
             ["/b", "/secret"],
         )
         [first] = read(stack, f"/scraping/tasks/{task}/pages", state="done", limit=1)
-        assert listed("done", after=first["id"]) == ["/a"]
+        assert list_pages("done", after=first["id"]) == ["/a"]
         found = read(stack, f"/scraping/tasks/{task}/why", url=f"{site.url}/b")
         assert (found["page"]["state"], found["because"]) == ("skipped", "by the rule too_deep")
         assert [each["url"].removeprefix(site.url) for each in found["way"]] == ["/a", "/"]

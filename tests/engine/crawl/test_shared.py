@@ -130,7 +130,7 @@ def test_several_nodes_share_a_crawl(fleet: Fleet, web: Web) -> None:
     assert run["status"] == "completed", run
     assert fleet.records(task) == web.depths()
     assert web.read_twice() == 0, "each page is read once"
-    assert web.shared_hosts() == [], "a host is with one worker at a time"
+    assert web.list_shared_hosts() == [], "a host is with one worker at a time"
     assert web.most_at_once() <= AT_ONCE, "all of them together read no more at once than the plan says"
     assert min(web.processes().values()) >= len(web.pages) // 10, "each had a share of it"
     assert {"Helper joined", "Helper left"} == set(fleet.take_report(task))
@@ -186,5 +186,5 @@ def test_a_shared_crawl_survives_whoever_is_killed(fleet: Fleet) -> None:
         assert fleet.records(task) == web.depths()
         twice = web.read_twice()
         assert twice <= killed * 2 * AT_ONCE
-        assert web.shared_hosts() == []
+        assert web.list_shared_hosts() == []
     report(f"{len(web.depths())} pages, shared; {killed} nodes killed, {twice} pages read again")

@@ -19,6 +19,7 @@ from corral.wiring.app import App
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import report
 from tests.domain.crawl.trap_sites import (
+    ENDLESS_CHAIN,
     FINITE,
     TRAPS,
     Answer,
@@ -27,6 +28,7 @@ from tests.domain.crawl.trap_sites import (
     related_articles,
     tables,
     variants,
+    wide_tree,
 )
 from tests.engine.builders import node_of, settings_for, working
 from tests.engine.crawl.crawling import crawl, start, wait_for_crawl
@@ -244,8 +246,9 @@ class MixedSite(Site):
     def __init__(self, finite: Finite, count: int, traps: Sequence[str]) -> None:
         super().__init__({})
         self.real, entries, self.count = finite(count)
-        self.traps = {kind: TRAPS[kind][0] for kind in traps}
-        self.entries = [*(TRAPS[kind][1] for kind in traps), *entries]
+        every_trap = TRAPS | ENDLESS_CHAIN
+        self.traps = {kind: every_trap[kind][0] for kind in traps}
+        self.entries = [*(every_trap[kind][1] for kind in traps), *entries]
         if finite in (gallery, tables):
             # Chains are longer than the depth of a crawl: these are entered at both ends.
             self.entries.append(entries[0].replace("0", str(count - 1)))
@@ -285,6 +288,7 @@ async def find_real_pages(app: App, finite: Finite, count: int, traps: Sequence[
         (related_articles, FOUR),
         (gallery, FOUR),
         (variants, OTHER_FOUR),
+        (wide_tree, ("endless",)),
     ],
 )
 async def test_real_pages_come_before_those_of_traps(app: App, finite: Finite, traps: Sequence[str]) -> None:

@@ -60,7 +60,7 @@ class Web:
             most = max(most, now)
         return most
 
-    def shared_hosts(self) -> list[tuple[Visit, Visit]]:
+    def list_shared_hosts(self) -> list[tuple[Visit, Visit]]:
         """Visits of one host, by different processes, at the same time."""
         return [
             (one, other)
@@ -103,13 +103,13 @@ class _Watched(Site):
         process = self.known.get(port) or process_at(port, self.asks())
         self.known[port] = process
 
-        def left() -> None:
+        def record_visit() -> None:
             assert self.web is not None
             is_there = Path(f"/proc/{process}").exists()  # else nobody waits for this answer any more
             with self.web.lock:
                 self.web.visits.append(Visit(self.number, path, began, time.monotonic(), process if is_there else 0))
 
-        return left
+        return record_visit
 
 
 def process_at(port: int, among: list[int]) -> int:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from itertools import chain, pairwise, zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -138,6 +139,12 @@ class LateFrontier:
             self.is_refused.set()
             return PACE
         return ItemResult(item.id, item.key, ItemState.DONE)
+
+    def notify(self, progress: dict[str, Any]) -> None:
+        raise AssertionError("a crawl reports its items")
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        raise NotImplementedError
 
     async def step(self, report: BatchReport) -> Batch:
         found: list[Item] = []

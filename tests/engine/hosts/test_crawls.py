@@ -53,10 +53,10 @@ async def test_a_crawl_goes_on_with_other_hosts_while_one_is_left_alone_and_come
 async def _a_waiting_key(app: App, run_id: str) -> str:
     wanted = sa.select(items.c.url_key).where(items.c.run_id == run_id, items.c.reason == "waiting:breaker").limit(1)
 
-    async def found() -> bool:
+    async def is_waiting() -> bool:
         return bool(await app.store._db.read(lambda tx: tx.all(wanted)))
 
-    await until(found)
+    await until(is_waiting)
     rows = await app.store._db.read(lambda tx: tx.all(wanted))
     return str(rows[0][0])
 

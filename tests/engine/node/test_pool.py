@@ -56,13 +56,13 @@ async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: A
     real = node._pool._sort
     heard: list[list[messages.FromWorker]] = []
 
-    def confused(worker: WorkerProcess, frame: list[messages.FromWorker]) -> None:
+    def fail_once(worker: WorkerProcess, frame: list[messages.FromWorker]) -> None:
         heard.append(frame)
         if len(heard) == 1:
             raise KeyError("what?")
         real(worker, frame)
 
-    node._pool._sort = confused  # type: ignore[method-assign]
+    node._pool._sort = fail_once  # type: ignore[method-assign]
     [run] = await wait_for_runs(app, [run_id])
     assert (run.state, run.losses) == (RunState.COMPLETED, 1)
     await until(lambda: node.worker_count == 2)

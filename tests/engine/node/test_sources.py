@@ -43,13 +43,13 @@ class Told:
             self.ask(run.id)
 
     def ask(self, run_id: str) -> None:
-        def taken_up() -> None:
+        def note_taken() -> None:
             self.said.append((run_id, "taken"))
 
-        def ended(how: str) -> None:
+        def note_end(how: str) -> None:
             self.said.append((run_id, how))
 
-        self.asked.ask(RunDelivery(run_id, taken_up, ended))
+        self.asked.ask(RunDelivery(run_id, note_taken, note_end))
 
     async def claim(self, room: int = 10, lanes: Lanes = EVERY_LANE) -> list[str]:
         return [lease.run_id for lease in await self.asked.claim(ME, room, lanes, ANY_HOST)]

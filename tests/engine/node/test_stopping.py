@@ -24,7 +24,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
     settings = settings_for(tmp_path)
     with stack_on(settings.store_url, tmp_path) as stack:
         node = stack.node(runs_per_process=25, shutdown_grace_seconds=1)
-        node.heard("ready")
+        node.wait_for_message("ready")
         async with open_client(settings) as app:
             ids = await put(app, *[drill("sleep", seconds=60, timeout_s=100) for _ in range(50)])
             ids += await put(app, drill("sleep", seconds=1.6, record=True))
@@ -68,7 +68,7 @@ def test_a_second_sigterm_hurries(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     with stack_on(settings.store_url, tmp_path) as stack:
         node = stack.node(shutdown_grace_seconds=60)
-        node.heard("ready")
+        node.wait_for_message("ready")
         asyncio.run(_submit(settings, 10))
         node.signal(signal.SIGTERM)
         time.sleep(1)
@@ -143,14 +143,14 @@ async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running
 async def test_a_store_that_is_gone_does_not_keep_the_node_from_ending_its_workers(settings: Settings) -> None:
     from corral.domain.errors import StorageUnavailable
 
-    async def gone(*args: object) -> object:
+    async def raise_unavailable(*args: object) -> object:
         raise StorageUnavailable("cut off")
 
     async with working(settings) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
         await wait_for_start(app, run_id)
         children = [psutil.Process(pid) for pid in node_of(app).worker_pids]
-        node_of(app)._store = With(app.store, runs=With(app.store.runs, release=gone))
+        node_of(app)._store = With(app.store, runs=With(app.store.runs, release=raise_unavailable))
         async with asyncio.timeout(10):
             await node_of(app).stop()
         assert not [child for child in children if child.is_running()]

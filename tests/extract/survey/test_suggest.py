@@ -38,12 +38,12 @@ BARE = "<body><div><div>a</div><div><span>x</span><span>only $ 1,200.00 now</spa
 PAGES = {"product": PRODUCT, "list": LIST, "article": ARTICLE, "bare": BARE}
 
 
-def proposed(html: str) -> list[dict[str, Any]]:
+def propose(html: str) -> list[dict[str, Any]]:
     return suggestions(Page(html, URL))
 
 
 def label_rows(html: str, label: str) -> list[dict[str, Any]]:
-    return [each for each in proposed(html) if each["label"] == label]
+    return [each for each in propose(html) if each["label"] == label]
 
 
 def value_of(html: str, found: dict[str, Any]) -> Any:
@@ -53,7 +53,7 @@ def value_of(html: str, found: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("html", PAGES.values(), ids=PAGES)
 def test_every_proposal_finds_what_it_says(html: str) -> None:
-    found = proposed(html)
+    found = propose(html)
     assert 0 < len(found) <= MAX_SUGGESTIONS
     for each in found:
         compile_check(each["css"])
@@ -115,7 +115,7 @@ def test_a_list_is_proposed_with_its_items_and_what_is_in_them() -> None:
 
 
 def test_menus_are_no_items() -> None:
-    assert not any("/x" in each["sample"] or "nav" in each["css"] for each in proposed(LIST))
+    assert not any("/x" in each["sample"] or "nav" in each["css"] for each in propose(LIST))
 
 
 def test_text_in_scripts_is_no_price() -> None:
@@ -124,12 +124,12 @@ def test_text_in_scripts_is_no_price() -> None:
 
 @pytest.mark.parametrize("html", ["", "plain", "<body></body>", "<!-- $ 5 -->", "<svg><title>x</title></svg>"])
 def test_a_page_without_anything_gets_no_proposal(html: str) -> None:
-    assert proposed(html) == []
+    assert propose(html) == []
 
 
 def test_a_page_of_ten_thousand_prices_is_summed_up() -> None:
     rows = "".join(f'<p class="c{number}">$ {number}</p>' for number in range(10_000))
-    assert 0 < len(proposed(f"<body>{rows}</body>")) <= MAX_SUGGESTIONS
+    assert 0 < len(propose(f"<body>{rows}</body>")) <= MAX_SUGGESTIONS
 
 
 @pytest.mark.parametrize(
@@ -153,5 +153,5 @@ def test_a_selector_is_as_short_as_the_page_allows(html: str, css: str) -> None:
 @given(st.text(alphabet="<>/ abp\"'=€$19-\n", max_size=300))
 def test_whatever_the_page_is_proposals_find_something(text: str) -> None:
     html = f'<div class="price">{text}</div>'
-    for each in proposed(html):
+    for each in propose(html):
         assert value_of(html, each)

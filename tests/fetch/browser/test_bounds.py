@@ -14,19 +14,13 @@ from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import DISABLED_FEATURES, BrowserLimits
 from corral.fetch.limits import MIB
 from tests.fetch.browsing import a_task, browsing
-from tests.fetch.hostile import ROUTES, Hostile, Request, hostile_server
+from tests.fetch.hostile import ROUTES, Hostile, Request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 HTML = "Content-Type: text/html"
 # The same rules with smaller numbers, so that a bomb need not be large.
 LIMITS = BrowserLimits(max_content_bytes=2 * MIB, max_body_bytes=4 * MIB, max_decoded_bytes=12 * MIB)
 BOMB = gzip.compress(b"<!doctype html><title>x</title>" + b"<p>" + b"a" * 64 * MIB)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def den() -> AsyncIterator[Hostile]:
-    async with hostile_server() as server:
-        yield server
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -1,14 +1,12 @@
 import asyncio
 import os
 import time
-from collections.abc import AsyncIterator
 from typing import Any
 
 import psutil
 import pytest
-import pytest_asyncio
 
-from corral.demo import RunningSite, running_site
+from corral.demo import RunningSite
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser import engine as browser_engine
 from corral.fetch.browser.executor import BrowserExecutor
@@ -21,32 +19,14 @@ from corral.fetch.browser.launch_args import (
     find_chromium,
 )
 from corral.fetch.http import HttpExecutor
-from corral.fetch.proxy.forward_proxy import ProxyLimits
+from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.robots import Robots
 from tests.fetch.browsing import a_task, browsing, engine_of, serve
-from tests.fetch.hostile import Hostile, hostile_server
+from tests.fetch.hostile import Hostile
 from tests.slack import SLACK
 from tests.waiting import until
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def site() -> AsyncIterator[RunningSite]:
-    async with running_site() as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def den() -> AsyncIterator[Hostile]:
-    async with hostile_server() as server:
-        yield server
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(site: RunningSite, den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(site.port, den.port) as executor:
-        yield executor
 
 
 async def test_a_page_filled_by_script_gives_what_plain_http_misses(
@@ -144,7 +124,7 @@ async def test_images_and_media_are_not_asked_for(
     # Several at once: what blocks them has to be there before the page is.
     outcomes = await asyncio.gather(*[browser.execute(a_task(den.url("/rich"), "title")) for _ in range(12)])
     assert all(isinstance(outcome, Fetched) for outcome in outcomes)
-    assert den.asked("/picture.png") == den.asked("/film.mp4") == 0
+    assert den.count_requests("/picture.png") == den.count_requests("/film.mp4") == 0
 
 
 async def test_a_page_that_draws_itself_frame_by_frame_is_read_when_it_is_drawn(

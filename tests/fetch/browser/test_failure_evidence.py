@@ -181,4 +181,4 @@ async def test_without_a_folder_nothing_is_kept(hostile: Hostile, monkeypatch: p
 
 
 def test_the_kinds_are_those_that_are_served() -> None:
-    assert {kind.value for kind in ArtifactKind} == {"screenshot", "html"}
+    assert {kind.value for kind in ArtifactKind} == {"screenshot", "html", "stdout", "stderr"}

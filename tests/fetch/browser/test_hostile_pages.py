@@ -10,7 +10,7 @@ from tests.chaos.level import LEVEL
 from tests.fetch.arena import EXECUTORS, Arena, arena_with, name_of
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import ROUTES
-from tests.fetch.hostile_pages import streamed
+from tests.fetch.hostile_pages import stream_body
 from tests.slack import SLACK
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
@@ -91,7 +91,7 @@ async def test_a_page_that_keeps_its_browser_busy_ends_in_time(
 
 async def test_a_download_without_an_end_is_refused_at_once(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Type: application/zip\r\nContent-Disposition: attachment\r\n\r\n"
-    monkeypatch.setitem(ROUTES, "/download", streamed(head, b"x" * 65536, 160_000))
+    monkeypatch.setitem(ROUTES, "/download", stream_body(head, b"x" * 65536, 160_000))
     outcome = await arena.run("browser", arena.den.url("/download"), "title", timeout_s=10)
     assert name_of(outcome) == "limit:browser"
     assert arena.took_s < 5 * SLACK

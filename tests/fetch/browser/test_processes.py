@@ -6,15 +6,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
 import pytest
-import pytest_asyncio
 
-from corral.demo import RunningSite, running_site
+from corral.demo import RunningSite
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import BrowserLimits
@@ -22,7 +20,7 @@ from corral.fetch.browser.processes import BrowserProcess, carries, descendants,
 from corral.fetch.browser.profile_folder import BrowserHome, homes_root, sweep_homes
 from corral.fetch.limits import MIB
 from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve
-from tests.fetch.hostile import Hostile, hostile_server
+from tests.fetch.hostile import Hostile
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -46,24 +44,6 @@ async def main(port):
 
 asyncio.run(main(int(sys.argv[1])))
 """
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def site() -> AsyncIterator[RunningSite]:
-    async with running_site() as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def den() -> AsyncIterator[Hostile]:
-    async with hostile_server() as server:
-        yield server
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser(site: RunningSite, den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(site.port, den.port) as executor:
-        yield executor
 
 
 def alive(pids: list[int]) -> list[int]:

@@ -97,10 +97,10 @@ async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
     async with working(settings) as app:
         jobs = [a_hostile_job(hostile, f"/later?{number}", 1) for number in range(2)]
         runs = [await start(app, job, probes=False) for job in jobs]
-        await until(lambda: hostile.asked("/later?0") == hostile.asked("/later?1") == 1, within_s=20)
+        await until(lambda: hostile.count_requests("/later?0") == hostile.count_requests("/later?1") == 1, within_s=20)
         [browser] = browsers_of(app)
         browser.kill()
-        await until(lambda: hostile.asked("/later?0") == hostile.asked("/later?1") == 2, within_s=20)
+        await until(lambda: hostile.count_requests("/later?0") == hostile.count_requests("/later?1") == 2, within_s=20)
         is_open.set()
         for run in await wait_for_runs(app, [run.id for run in runs]):
             assert (run.state, run.attempt, run.max_attempts) == (RunState.COMPLETED, 1, 1), run

@@ -60,12 +60,6 @@ class Datagrams(asyncio.DatagramProtocol):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def den() -> AsyncIterator[Hostile]:
-    async with hostile_server() as server:
-        yield server
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def canary() -> AsyncIterator[Hostile]:
     async with hostile_server() as server:
         yield server
@@ -98,7 +92,7 @@ async def test_no_way_out_of_a_page_leads_to_a_forbidden_address(
     assert "169.254.169.254:80" in outcome.stats["refused"]
     assert canary.connections == 0
     assert datagrams.count == 0
-    assert den.asked("/worker.js") == 0
+    assert den.count_requests("/worker.js") == 0
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ async def test_what_is_fresh_is_answered_without_a_connection(
     assert title_and_cache(again) == ("First", "hit")
     assert isinstance(again, Fetched)
     assert (again.stats["cost"], again.stats["bytes"]) == (0, 0)
-    assert hostile.asked("/cached") == 1
+    assert hostile.count_requests("/cached") == 1
 
 
 async def test_what_is_stale_is_asked_about(egress: Egress, hostile: Hostile, page: Page, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ async def test_what_is_stale_is_asked_about(egress: Egress, hostile: Hostile, pa
     page.etag, page.title = '"two"', "Second"
     assert title_and_cache(await http.execute(task)) == ("Second", "miss")
     assert title_and_cache(await http.execute(task)) == ("Second", "revalidated")
-    assert hostile.asked("/cached") == 4
+    assert hostile.count_requests("/cached") == 4
 
 
 async def test_a_304_makes_it_fresh_for_as_long_as_it_says(
@@ -126,11 +126,11 @@ async def test_a_304_behind_a_redirect_is_about_another_page(
     assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("First", "miss")
     page.title = "Elsewhere"
 
-    async def moved(request: Request) -> None:
+    async def send_redirect(request: Request) -> None:
         await request.redirect(b"/elsewhere")
 
     monkeypatch.setitem(ROUTES, "/elsewhere", page.route)
-    monkeypatch.setitem(ROUTES, "/cached", moved)
+    monkeypatch.setitem(ROUTES, "/cached", send_redirect)
     assert title_and_cache(await http.execute(a_task(hostile.url("/cached")))) == ("Elsewhere", "miss")
 
 
@@ -139,10 +139,10 @@ async def test_a_replay_asks_nobody_twice_not_even_for_robots(
 ) -> None:
     page.headers = ["Cache-Control: no-store"]
 
-    async def moved(request: Request) -> None:
+    async def send_redirect(request: Request) -> None:
         await request.redirect(b"/cached")
 
-    monkeypatch.setitem(ROUTES, "/moved", moved)
+    monkeypatch.setitem(ROUTES, "/moved", send_redirect)
     task = a_task(hostile.url("/moved"), respect_robots=True)
     assert title_and_cache(await an_executor(egress, tmp_path, CacheMode.REPLAY).execute(task)) == ("First", "miss")
     connections = hostile.connections
@@ -206,7 +206,7 @@ async def test_without_a_cache_nothing_is_said_of_one(
         outcome = await http.execute(a_task(hostile.url("/cached")))
         assert isinstance(outcome, Fetched)
         assert "cache" not in outcome.stats
-    assert (hostile.asked("/cached"), list(tmp_path.iterdir())) == (2, [])
+    assert (hostile.count_requests("/cached"), list(tmp_path.iterdir())) == (2, [])
 
 
 async def test_a_body_from_disk_is_held_to_the_same_limit(
@@ -219,7 +219,7 @@ async def test_a_body_from_disk_is_held_to_the_same_limit(
     outcome = await smaller.execute(a_task(hostile.url("/cached")))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("limit", "body_too_large")
-    assert hostile.asked("/cached") == 1
+    assert hostile.count_requests("/cached") == 1
 
 
 async def test_a_recipe_is_replayed_from_disk_too(
@@ -246,7 +246,7 @@ async def test_a_recipe_is_replayed_from_disk_too(
         assert outcome.records == ({"name": "A saw"},)
         uses.append((outcome.stats["cache"], outcome.stats["cost"]))
     assert uses == [("miss", 1), ("hit", 0)]
-    assert hostile.asked("/api/1") == 1
+    assert hostile.count_requests("/api/1") == 1
 
 
 # -- the disk ---------------------------------------------------------------------------------------------

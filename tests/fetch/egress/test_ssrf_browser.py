@@ -26,7 +26,7 @@ from tests.chaos.level import by_level
 from tests.fetch.browsing import a_task, engine_of
 from tests.fetch.ssrf_corpus import corpus, deal_out, for_pages, forbidden_v4, forbidden_v6
 from tests.fetch.ssrf_page import WAYS
-from tests.fetch.ssrf_world import LOADS, RecordingEgress, World, made_world, walled
+from tests.fetch.ssrf_world import LOADS, RecordingEgress, World, open_browser, open_world
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
@@ -55,13 +55,13 @@ EVERYWHERE = ("127.0.0.1", "[::1]", "10.9.9.9", "169.254.169.254", "168.63.129.1
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world() -> AsyncIterator[World]:
-    async with made_world() as made:
+    async with open_world() as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def behind_walls(world: World) -> AsyncIterator[tuple[BrowserExecutor, RecordingEgress]]:
-    async with walled(f"127.0.0.1/32:{world.den.port}") as made:
+    async with open_browser(f"127.0.0.1/32:{world.den.port}") as made:
         yield made
 
 
@@ -91,7 +91,7 @@ async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
         share = deal_out(port, CHEAP.index(way), len(CHEAP)) if way in CHEAP else ()
         every = [*for_pages(port, few=group == "frames"), *share]
         urls[way] = every[len(urls) % share_of :: share_of]
-    world.wanted(monkeypatch, urls)
+    world.serve_urls(monkeypatch, urls)
     told = await read_report(browser, world)
     assert world.silent(GROUPS[group])
     for way in GROUPS[group]:
@@ -156,7 +156,7 @@ async def test_the_canaries_hear_every_way_where_there_are_no_walls(
     addresses = EVERYWHERE if world.is_everywhere else EVERYWHERE[:2]
     world.forget()
     hosts = (*addresses, "leak.example")
-    world.wanted(monkeypatch, {way: [f"http://{host}:{world.port(way)}/" for host in hosts] for way in WAYS})
+    world.serve_urls(monkeypatch, {way: [f"http://{host}:{world.port(way)}/" for host in hosts] for way in WAYS})
     async with async_playwright() as playwright:
         chromium = await playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=False)
         tab = await chromium.new_page()
@@ -177,8 +177,8 @@ async def test_the_canaries_hear_every_way_where_there_are_no_walls(
 async def test_a_page_asks_in_every_way_where_it_is_allowed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The walls are for what is forbidden: what a run may reach it reaches, but by the ways no run needs."""
     world.forget()
-    world.wanted(monkeypatch, {way: [f"http://127.0.0.1:{world.port(way)}/"] for way in WAYS})
-    async with walled("127.0.0.1/32:*") as (browser, _):
+    world.serve_urls(monkeypatch, {way: [f"http://127.0.0.1:{world.port(way)}/"] for way in WAYS})
+    async with open_browser("127.0.0.1/32:*") as (browser, _):
         await read_report(browser, world)
     assert {way for way in WAYS if not world.silent((way,))} == {*WAYS} - WALLED_OFF
 

@@ -105,7 +105,7 @@ async def stalling(stack: AsyncExitStack) -> int:
 async def speaking_h2(stack: AsyncExitStack, folder: Path, issued: Issued) -> int:
     """A server that knows nothing but HTTP/2, in the Node that Playwright brings along."""
     node = Path(playwright.__file__).parent / "driver" / "node"
-    chain, key = issued.written(folder, f"h2-{issued.key_hash[:8].replace('/', '-')}")
+    chain, key = issued.write_files(folder, f"h2-{issued.key_hash[:8].replace('/', '-')}")
     script = Path(__file__).with_name("h2_server.js")
     process = await asyncio.create_subprocess_exec(
         node, script, chain, key, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE

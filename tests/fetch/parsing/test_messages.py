@@ -4,6 +4,7 @@ import pytest
 
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import Survey
+from corral.domain.lists.position import ListPosition
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.fetch.parsing import messages
@@ -25,7 +26,7 @@ def a_request(status: int = 200, crawl: CrawlReadOptions | None = None, survey: 
         a_request(),
         a_request(404),
         a_request(survey=Survey.MATCHES),
-        a_request(crawl=CrawlReadOptions("{}", 3, 2, 1.5, listing=(1, 20), agent="corral")),
+        a_request(crawl=CrawlReadOptions("{}", 3, 2, 1.5, listing=ListPosition(1, 20), agent="corral")),
     ],
 )
 def test_a_question_arrives_as_it_was_sent(request_: ReadRequest) -> None:

@@ -24,7 +24,7 @@ from corral.fetch.robots import Robots
 from tests.extract.pages.builders import READ_TIME
 from tests.fetch.browsing import a_task, browsing
 from tests.fetch.hostile import ROUTES, Hostile, Request
-from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measured_lag, parsing, wait_until_gone
+from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measure_lag, parsing, wait_until_gone
 from tests.slack import SLACK
 
 # What is promised of a machine that has nothing else to do is 0.25 s.
@@ -63,7 +63,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str) -> None:
     make, why = HOSTILE[name]
     request = a_request(make())
-    async with parsing(QUICK) as pool, measured_lag() as lag:
+    async with parsing(QUICK) as pool, measure_lag() as lag:
         hostile = asyncio.create_task(pool.read(request, 20))
         others = [asyncio.create_task(pool.read(a_request(ORDINARY), 20)) for _ in range(10)]
         failed = await hostile
@@ -81,7 +81,7 @@ async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str
 @pytest.mark.long
 async def test_sixty_megabytes_of_links_are_too_much() -> None:
     request = a_request(b"".join(b'<a href="/some/path/item-%07d">an item</a>\n' % n for n in range(1_300_000)))
-    async with parsing() as pool, measured_lag() as lag:
+    async with parsing() as pool, measure_lag() as lag:
         failed = await pool.read(request, 60)
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
     assert isinstance(failed, Failed)
@@ -91,7 +91,7 @@ async def test_sixty_megabytes_of_links_are_too_much() -> None:
 
 async def test_twenty_megabytes_of_text_are_read() -> None:
     request = a_request(b"<title>t</title><p>" + b"word " * 4_000_000 + b"</p>", TITLE, FieldSpec("p", css="p"))
-    async with parsing() as pool, measured_lag() as lag:
+    async with parsing() as pool, measure_lag() as lag:
         answer = await pool.read(request, 60)
     assert isinstance(answer, ReadAnswer)
     assert (answer.title, len(answer.record["p"])) == ("t", DEFAULT_CHARS)
@@ -129,7 +129,7 @@ async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for
 
 async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
     request = a_request(PARAGRAPHS, TITLE, FieldSpec("bomb", css=BOMB), FieldSpec("first", css="p"))
-    async with parsing(ReaderLimits(selector_s=0.5)) as pool, measured_lag() as lag:
+    async with parsing(ReaderLimits(selector_s=0.5)) as pool, measure_lag() as lag:
         answer = await pool.read(request, 20)
     assert isinstance(answer, ReadAnswer)
     assert answer.record == {"title": "t", "bomb": None, "first": "a"}

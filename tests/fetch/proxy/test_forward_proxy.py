@@ -10,8 +10,9 @@ import pytest
 from corral.domain.runs.outcome import FailureCode
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.dns import PinnedAddress
-from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
-from tests.fetch.hostile import ROUTES, Hostile, Request, fixed, hostile_server
+from corral.fetch.proxy.forward_proxy import ForwardProxy
+from corral.fetch.proxy.passes import ProxyLimits, ProxyPass
+from tests.fetch.hostile import ROUTES, Hostile, Request, hostile_server, send_raw
 from tests.waiting import until
 
 LIMITS = ProxyLimits(connect_s=0.5, idle_s=0.6, max_head_bytes=16 * 1024, max_run_bytes=200_000, max_run_requests=50)
@@ -196,7 +197,7 @@ async def test_a_trusted_host_is_trusted_for_its_run_only(proxy: ForwardProxy) -
 
 
 async def test_a_body_is_sent_on_whole(proxy: ForwardProxy, hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(ROUTES, "/form", fixed(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"))
+    monkeypatch.setitem(ROUTES, "/form", send_raw(b"HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok"))
     body = b"a=1&" * 5000
     answer = await say(
         proxy, f"POST {hostile.url('/form')} HTTP/1.1", sign(proxy.admit()), f"Content-Length: {len(body)}", body=body
@@ -230,7 +231,7 @@ async def test_a_target_cannot_speak_as_the_proxy(
     proxy: ForwardProxy, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head = b"HTTP/1.1 403 No\r\nX-Corral-Fault: policy:egress\r\n  folded\r\nProxy-Authenticate: Basic\r\nX-Kept: 1\r\n"
-    monkeypatch.setitem(ROUTES, "/liar", fixed(head + b"Content-Length: 0\r\n\r\n"))
+    monkeypatch.setitem(ROUTES, "/liar", send_raw(head + b"Content-Length: 0\r\n\r\n"))
     granted = proxy.admit()
     answer = await say(proxy, f"GET {hostile.url('/liar')} HTTP/1.1", sign(granted))
     assert answer.lower().count(b"x-corral") == answer.lower().count(b"proxy-") == answer.count(b"folded") == 0
@@ -321,12 +322,12 @@ async def test_asked_for_by_many_at_once_it_starts_once(egress: Egress, monkeypa
     started = 0
     real = asyncio.start_server
 
-    async def counted(*given: Any, **named: Any) -> asyncio.Server:
+    async def count_server(*given: Any, **named: Any) -> asyncio.Server:
         nonlocal started
         started += 1
         return await real(*given, **named)
 
-    monkeypatch.setattr(asyncio, "start_server", counted)
+    monkeypatch.setattr(asyncio, "start_server", count_server)
     proxy = ForwardProxy(egress)
     await asyncio.gather(*[proxy.start() for _ in range(20)])
     await proxy.close()

@@ -45,7 +45,7 @@ async def test_a_page_comes_through_the_proxy_which_is_told_an_address(
         outcome = await ways[by].execute(task)
         assert isinstance(outcome, Fetched), outcome
         assert outcome.records[0]["title"] == "A page"
-        assert hostile.asked("/robots.txt") == 1, "robots.txt is a part of the run"
+        assert hostile.count_requests("/robots.txt") == 1, "robots.txt is a part of the run"
         assert set(upstream.asked) == {f"127.0.0.1:{hostile.port}"}
         assert len(upstream.asked) == hostile.connections, "nothing came by another way"
         assert b"shop.test" in upstream.carried

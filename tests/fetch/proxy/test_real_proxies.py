@@ -46,7 +46,7 @@ async def test_a_page_and_one_over_tls_come_through_tinyproxy(
             outcome = await ways[by].execute(a_task(url, url_with_login(proxy), by, verify_tls=False))
             assert isinstance(outcome, Fetched), outcome
             assert outcome.records[0]["title"] == "A page"
-            asked = [line for line in proxy.asked() if f"CONNECT 127.0.0.1:{server.port} " in line]
+            asked = [line for line in proxy.list_requests() if f"CONNECT 127.0.0.1:{server.port} " in line]
             # A browser turns away from a certificate before it takes it.
             assert len(asked) >= server.connections > 0, "nothing came by another way"
         refused = await ways[by].execute(a_task(over_tls, url_with_login(proxy), by))

@@ -11,6 +11,7 @@ import pysqlite3
 import pytest
 
 from corral.domain.errors import RunNotFound, StorageUnavailable, StorageUnusable
+from corral.domain.queue.task import parse_queue_file
 from corral.domain.runs.run import RunAction
 from corral.runtime.new_ids import new_id
 from corral.store.backends import sqlite_file
@@ -172,6 +173,10 @@ async def test_lists_do_not_depend_on_the_collation_of_the_server(postgres: obje
     [lease] = await store.runs.claim(ME, 1, 10)
     await builders.settle(store, builders.completed(lease, [{"n": 1}]))
     assert len(await store.records.of_run(lease.run_id, "", 10)) == 1
+    given = [{"id": name, "priority": "HIGH", "scraper": "a"} for name in ("B1", "a1", "a-2", "a_1", "Z:9")]
+    file = parse_queue_file({"tasks": given}, "gaps.json")
+    assert (await store.queue.add(file, "/config.yaml")).imported == 5
+    assert (await store.queue.add(file, "/config.yaml")).unchanged == 5
     assert await store.maintenance.audit() == []
     await store.close()
 

@@ -45,7 +45,7 @@ def proxy(postgres: services.PostgresCluster) -> Iterator[Proxy]:
 
 
 @pytest.fixture
-async def proxied(proxy: Proxy, postgres_url: str) -> AsyncIterator[Store]:
+async def via_proxy(proxy: Proxy, postgres_url: str) -> AsyncIterator[Store]:
     direct = postgres_url.rpartition("/")[2]
     opened = open_store(f"postgresql://corral@127.0.0.1:{proxy.port}/{direct}")
     yield opened
@@ -113,26 +113,26 @@ async def test_every_id_that_was_answered_survives_crashes_of_the_server(
     assert await store.maintenance.audit() == []
 
 
-async def test_a_server_that_says_nothing_is_not_waited_for_long(proxied: Store, proxy: Proxy) -> None:
+async def test_a_server_that_says_nothing_is_not_waited_for_long(via_proxy: Store, proxy: Proxy) -> None:
     proxy.fault = Fault.SILENT
     started = time.monotonic()
-    answers = await asyncio.gather(*(add(proxied) for _ in range(200)), return_exceptions=True)
+    answers = await asyncio.gather(*(add(via_proxy) for _ in range(200)), return_exceptions=True)
     assert time.monotonic() - started < 5 * SLACK
     assert all(isinstance(answer, StorageUnavailable) for answer in answers)
     proxy.fault = Fault.NONE
-    await add(proxied)
+    await add(via_proxy)
 
 
-async def test_connections_cut_by_the_server_are_replaced(proxied: Store, postgres_url: str) -> None:
-    run_id = await add(proxied)
+async def test_connections_cut_by_the_server_are_replaced(via_proxy: Store, postgres_url: str) -> None:
+    run_id = await add(via_proxy)
     for _ in range(3):
-        await asyncio.gather(*(proxied.runs.get(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
+        await asyncio.gather(*(via_proxy.runs.get(run_id) for _ in range(8)), *(add(via_proxy) for _ in range(4)))
         with psycopg.connect(postgres_url, autocommit=True) as connection:
             connection.execute(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
                 " WHERE datname = current_database() AND pid <> pg_backend_pid()"
             )
-        await asyncio.gather(*(proxied.runs.get(run_id) for _ in range(8)), *(add(proxied) for _ in range(4)))
+        await asyncio.gather(*(via_proxy.runs.get(run_id) for _ in range(8)), *(add(via_proxy) for _ in range(4)))
 
 
 # -- a commit that is never answered ---------------------------------------------------------------------
@@ -258,14 +258,14 @@ PREPARED: dict[str, Callable[[Store], Awaitable[tuple[Check, Check]]]] = {
 @pytest.mark.parametrize("fault", [Fault.COMMIT_UNANSWERED, Fault.COMMIT_UNSENT])
 @pytest.mark.parametrize("what", PREPARED)
 async def test_a_commit_without_an_answer_counts_exactly_once(
-    proxied: Store, proxy: Proxy, what: str, fault: Fault
+    via_proxy: Store, proxy: Proxy, what: str, fault: Fault
 ) -> None:
-    act, check = await PREPARED[what](proxied)
+    act, check = await PREPARED[what](via_proxy)
     proxy.fault = fault
     await act()
     assert proxy.broken == 1
     await check()
-    assert await proxied.maintenance.audit() == []
+    assert await via_proxy.maintenance.audit() == []
 
 
 # -- deadlocks -------------------------------------------------------------------------------------------

@@ -48,7 +48,10 @@ async def test_a_result_cannot_be_stored_twice(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
     await builders.settle(store, builders.completed(lease, [{"n": 1}]))
     with pytest.raises(REFUSED):
-        sql("INSERT INTO records SELECT 'other', run_id, job_id, item_key, data, created_at, details FROM records")
+        sql(
+            "INSERT INTO records (id, run_id, item_key, data, created_at)"
+            " SELECT 'other', run_id, item_key, data, created_at FROM records"
+        )
 
 
 async def test_an_event_number_cannot_be_used_twice(store: Store, sql: Sql) -> None:

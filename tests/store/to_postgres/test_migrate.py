@@ -207,7 +207,7 @@ async def test_due_times_are_translated_from_one_clock_to_the_other(path: Path, 
 def test_every_time_is_known_to_be_of_the_calendar_or_of_the_steady_clock() -> None:
     """Whoever adds one has to say which it is, in move_rows.STEADY or here."""
     calendar = {"created_at", "updated_at", "started_at", "finished_at", "next_slot", "slot", "checked_at"}
-    calendar |= {"resolved_at", "fetched_at"}
+    calendar |= {"resolved_at", "fetched_at", "first_at", "last_at", "next_at", "imported_at", "ended_at"}
     unknown = [
         f"{table.name}.{column.name}"
         for table in tables_to_copy()
@@ -270,7 +270,7 @@ async def has_runs(url: str) -> bool:
     return bool(found)
 
 
-def interrupted(what: str, *_: object) -> None:
+def interrupt(what: str, *_: object) -> None:
     if what == "checking":
         raise KeyboardInterrupt
 
@@ -282,7 +282,7 @@ async def test_an_interrupted_move_leaves_the_old_place_as_it_was_and_the_new_on
     run_id = await add(store)
 
     with pytest.raises(KeyboardInterrupt):
-        move(path, target, interrupted)
+        move(path, target, interrupt)
 
     assert (await claim(store)).run_id == run_id
     await store.close()

@@ -40,14 +40,15 @@ class BodyReader:
         self._places = asyncio.Semaphore(_LARGE_AT_ONCE)
         self._turn = asyncio.Lock()
 
-    def check_head(self, headers: Headers) -> None:
+    def check_head(self, headers: Headers, *, takes_form: bool = False) -> None:
         """Everything that can be known before the body is read."""
         declared = headers.get("content-length", "")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_bytes):
             raise self._too_large()
         has_body = declared.strip("0") or "transfer-encoding" in headers
-        if has_body and not is_json(headers.get("content-type")):
-            raise _not_json(headers.get("content-type"))
+        content_type = headers.get("content-type")
+        if has_body and not is_json(content_type) and not (takes_form and is_form(content_type)):
+            raise _not_json(content_type)
 
     async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
         """Return the whole body, checked, and for a large body the function that ends its turn."""
@@ -55,10 +56,12 @@ class BodyReader:
             place = _Place(self._places, stack)
             if int(headers.get("content-length", 0)) > LARGE_BYTES:
                 await self._take(place)
-            body = await self._receive_all(receive, place)
+            is_json_body = not is_form(headers.get("content-type"))
+            body = await self._receive_all(receive, place, JsonShape() if is_json_body else None)
             end_turn = await self._take_turn() if len(body) > LARGE_BYTES else None
             try:
-                check_json(body)
+                if is_json_body:
+                    check_json(body)
             except BadInput:
                 if end_turn is not None:
                     end_turn()
@@ -74,18 +77,17 @@ class BodyReader:
             headers = {"Connection": "close", "Retry-After": "1"}
             raise Refused(503, "too_many_bodies", message, hint="try again", headers=headers) from None
 
-    async def _receive_all(self, receive: Receive, place: "_Place") -> bytes:
+    async def _receive_all(self, receive: Receive, place: "_Place", shape: JsonShape | None) -> bytes:
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._receive_pieces(receive, place)
+                return await self._receive_pieces(receive, place, shape)
         except TimeoutError:
             message = f"the body did not arrive within {self._timeout_s:g} s, or stopped arriving"
             hint = "send the whole request at once"
             raise Refused(408, "request_timeout", message, hint=hint, headers={"Connection": "close"}) from None
 
-    async def _receive_pieces(self, receive: Receive, place: "_Place") -> bytes:
+    async def _receive_pieces(self, receive: Receive, place: "_Place", shape: JsonShape | None) -> bytes:
         pieces: list[bytes] = []
-        shape = JsonShape()
         size = 0
         while True:
             message = await place.next_piece(receive)
@@ -95,7 +97,8 @@ class BodyReader:
             size += len(piece)
             if size > self._max_bytes:
                 raise self._too_large()
-            shape.feed(piece)
+            if shape is not None:
+                shape.feed(piece)
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
@@ -160,6 +163,10 @@ def _not_json(content_type: str | None) -> Refused:
 def is_json(content_type: str | None) -> bool:
     kind = (content_type or "").partition(";")[0].strip().lower()
     return kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+def is_form(content_type: str | None) -> bool:
+    return (content_type or "").partition(";")[0].strip().lower() == "application/x-www-form-urlencoded"
 
 
 def check_json(body: bytes) -> None:

@@ -1,5 +1,6 @@
 """The checks of every request before a route handles it, cheapest first."""
 
+import base64
 import hashlib
 import hmac
 import math
@@ -26,6 +27,10 @@ _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages without data of their own: what they show they have to ask for, with a token.
 _PUBLIC = frozenset({"/", "/docs", "/health", "/ready"})
 _PUBLIC_FILES = ("/static/", "/docs/assets/")
+
+
+# Paths of scrapyd, whose clients send forms.
+_FORMS = frozenset({"/schedule.json", "/cancel.json"})
 
 
 class RequestGuard:
@@ -128,7 +133,7 @@ class RequestGuard:
 
     async def _read_body(self, scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
         headers = Headers(scope=scope)
-        self._bodies.check_head(headers)
+        self._bodies.check_head(headers, takes_form=scope["path"] in _FORMS)
         body, end_turn = await self._bodies.read(headers, receive)
         scope["state"]["body"] = body
         return _replay_body(body, receive), send if end_turn is None else _ending_turn(send, end_turn)
@@ -146,8 +151,7 @@ class _Tokens:
         return self._write is not None
 
     def find(self, headers: Headers) -> str:
-        given = headers.get("authorization", "")
-        token = _hash(given[7:].strip()) if given[:7].lower() == "bearer " else None
+        token = _hash(_read_token(headers.get("authorization", "")))
         for name, known in (("write", self._write), ("read", self._read)):
             if token is not None and known is not None and hmac.compare_digest(token, known):
                 return name
@@ -187,6 +191,19 @@ class _Rates:
             hint=f"wait as long as Retry-After says, or raise {setting}",
             headers={"Retry-After": str(math.ceil(wait_s))},
         )
+
+
+def _read_token(given: str) -> str | None:
+    """The token of a Bearer header, or the password of a Basic one, which clients of scrapyd send."""
+    scheme, _, value = given.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() != "basic":
+        return None
+    try:
+        return base64.b64decode(value.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return None
 
 
 def _hash(token: str | None) -> bytes | None:

@@ -58,6 +58,22 @@ def _add_server(request: Request, components: dict[str, dict[str, Any]], status:
     return "degraded" if is_full and status == "healthy" else status
 
 
+async def _add_loop(corral: Corral, components: dict[str, dict[str, Any]], status: str) -> str:
+    """Add the state of the loop, where it is on; it is degraded while its reconciliations fail."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            state = await corral.store.loop.read()
+    except (CorralError, TimeoutError):
+        return status  # the state of the database is reported separately
+    if not state.is_on:
+        return status
+    components["loop"] = {"status": "degraded" if state.failures else "up", "failures": state.failures}
+    if state.failures:
+        components["loop"]["reason"] = str(state.last.get("problem") or "the last reconciliation failed")
+        return "degraded" if status == "healthy" else status
+    return status
+
+
 @router.get("/health", response_model=Health)
 async def health(request: Request, corral: Corral) -> Response:
     database = await _database(corral)
@@ -91,6 +107,7 @@ async def health(request: Request, corral: Corral) -> Response:
             # No run is lost: the nodes poll the database instead.
             components["broker"]["reason"] = broker.problem
             status = "degraded" if status == "healthy" else status
+    status = await _add_loop(corral, components, status)
     status = _add_server(request, components, status)
     return render.answer({"status": status, "components": components}, 503 if status == "unhealthy" else 200)
 

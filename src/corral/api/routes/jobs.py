@@ -9,10 +9,14 @@ from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
+from corral.api.own_code import refuse_own_code
 from corral.api.routing import make_router
 from corral.api.schemas.common import Deleted, JobChange, JobCreate, JobRead
-from corral.api.schemas.fields import field_specs
+from corral.api.schemas.fields import OwnCode, field_specs
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import without_parser
+from corral.domain.fields.record_key import parse_record_key
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
 from corral.runtime.new_ids import new_id
@@ -22,6 +26,7 @@ router = make_router("jobs")
 
 @router.post("/jobs", response_model=JobRead)
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
+    _refuse_own_code(body, corral)
     defaults = await corral.store.jobs.defaults()
     said = {name for name in body.model_fields_set if getattr(body, name) is not None}
     job = defaults.over(_job_of(body, corral), said)
@@ -33,7 +38,7 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
     return Job(
         id=JobId(new_id()),
         target_url=body.target_url,
-        fields=field_specs(body.fields),
+        fields=(*field_specs(body.fields), *_parser_of(body.parse)),
         created_at=datetime.now(UTC),
         requires_auth=body.requires_auth,
         frequency=body.frequency,
@@ -48,7 +53,18 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         proxy=corral.jobs.proxy_policy(_reveal(body.proxy_policy)),
         on_captcha=OnTrouble(body.on_captcha),
         on_missing=OnTrouble(body.on_missing),
+        record_key=parse_record_key(body.record_key),
+        quality=body.quality.thresholds(),
     )
+
+
+def _refuse_own_code(body: JobCreate | JobChange, corral: Corral) -> None:
+    pages = None if body.list_config is None else body.list_config.page_fields
+    refuse_own_code(corral.settings, body.parse, pages, "list_config.")
+
+
+def _parser_of(parse: OwnCode | None) -> tuple[FieldSpec, ...]:
+    return () if parse is None else (parse.spec(),)
 
 
 def _reveal(text: SecretStr | None) -> str | None:
@@ -68,8 +84,19 @@ async def read_job(job_id: Id, corral: Corral) -> Response:
 
 @router.patch("/jobs/{job_id}", response_model=JobRead)
 async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
-    probes = body.checks_target is not False
-    return render.answer(render.job(await corral.jobs.change(str(job_id), _changes(body, corral), probes=probes)))
+    _refuse_own_code(body, corral)
+    probes, said = body.checks_target is not False, _changes(body, corral)
+    changes_code = "parse" in said
+    parser = _parser_of(said.pop("parse", None))
+
+    def changes_of(job: Job) -> dict[str, Any]:
+        """The code of a job stays when its other fields are replaced, and the other way round."""
+        if "fields" not in said and not changes_code:
+            return said
+        own = parser if changes_code else tuple(spec for spec in job.fields if spec.is_code)
+        return {**said, "fields": (*without_parser(said.get("fields", job.fields)), *own)}
+
+    return render.answer(render.job(await corral.jobs.change_by(str(job_id), changes_of, probes=probes)))
 
 
 # How what comes over the wire becomes what a job has.
@@ -81,9 +108,12 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "priority": lambda name: Priority[name.upper()],
     "on_captcha": OnTrouble,
     "on_missing": OnTrouble,
+    "quality": lambda quality: quality.thresholds(),
 }
+# The key of the records may be null as well: then it is the URL.
+_KEY = "record_key"
 # Only these may be set to null: it means "as the settings say".
-_NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy", "list_config"})
+_NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy", "list_config", "parse", _KEY})
 
 
 def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
@@ -96,6 +126,8 @@ def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
         said["max_attempts"] = corral.settings.default_max_attempts
     if "proxy_policy" in said:
         said["proxy"] = corral.jobs.proxy_policy(_reveal(said.pop("proxy_policy")))
+    if _KEY in said:
+        said[_KEY] = parse_record_key(said[_KEY])
     parse = {name: _PARSED[name] for name, value in said.items() if name in _PARSED and value is not None}
     return {**said, **{name: parse[name](said[name]) for name in parse}}
 

@@ -8,24 +8,30 @@ from corral.api.routing import make_router
 from corral.api.schemas.preview import (
     ListCheck,
     ListCheckRead,
+    PagePreviewRequest,
     PreviewRead,
-    PreviewRequest,
     SelectorCheck,
     SelectorCheckRead,
     list_read,
-    preview_read,
     selector_read,
 )
 from corral.domain.jobs.survey import Survey
 from corral.engine.usecases.jobs import check_selectors
+from corral.views.previews import preview_read
 
 router = make_router("previews")
 
 
 @router.post("/jobs/preview", response_model=PreviewRead)
-async def preview(body: PreviewRequest, corral: Corral) -> Response:
-    """Fetch a page as a job would, and propose fields to collect, tried on more pages of its template."""
-    template = await corral.previews.look_at_template(body.url, prefer_browser=body.prefer_browser)
+async def preview(body: PagePreviewRequest, corral: Corral) -> Response:
+    """Fetch a page as a job would, and propose fields to collect, tried on more pages of its template.
+
+    With `click`, propose selectors for one element of the page.
+    """
+    click = None if body.click is None else body.click.spec()
+    if click is not None and click.selector is not None:
+        check_selectors(click, field="click")
+    template = await corral.previews.look_at_template(body.url, prefer_browser=body.prefer_browser, click=click)
     return render.answer(preview_read(template))
 
 
@@ -40,9 +46,9 @@ async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
 
 @router.post("/jobs/list-wizard/validate", response_model=ListCheckRead)
 async def validate_list(body: ListCheck, corral: Corral) -> Response:
-    """List the distinct links of a list page, with warnings."""
+    """List the distinct links of a list page and its next pages, with warnings; propose what is not given."""
     specs = body.specs()
     for spec in specs:
         check_selectors(spec, field=spec.name)
     looked = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
-    return render.answer(list_read(looked, body.max_samples))
+    return render.answer(list_read(looked, body))

@@ -15,6 +15,9 @@ from corral.domain.runs.record import RecordFilter
 router = make_router("records")
 
 Moment = Annotated[datetime | None, Query()]
+Withheld = Annotated[
+    bool, Query(description="include records that are kept apart because of the verdict on the data of their run")
+]
 
 
 def _ms(moment: datetime | None) -> int | None:
@@ -25,9 +28,14 @@ def _ms(moment: datetime | None) -> int | None:
 
 
 async def _parse_filter(
-    job_id: Id | None = None, run_id: Id | None = None, date_from: Moment = None, date_to: Moment = None
+    job_id: Id | None = None,
+    run_id: Id | None = None,
+    date_from: Moment = None,
+    date_to: Moment = None,
+    withheld: Withheld = False,
 ) -> RecordFilter:
-    return RecordFilter(str(job_id) if job_id else None, str(run_id) if run_id else None, _ms(date_from), _ms(date_to))
+    of_job, of_run = (str(given) if given else None for given in (job_id, run_id))
+    return RecordFilter(of_job, of_run, _ms(date_from), _ms(date_to), with_withheld=withheld)
 
 
 Wanted = Annotated[RecordFilter, Depends(_parse_filter)]

@@ -1,4 +1,4 @@
-"""Runs: start, read, list, cancel, pause, resume, retry."""
+"""Runs: start, read, list, cancel, pause, resume, accept, retry."""
 
 import contextlib
 from typing import Annotated, Any, Literal
@@ -102,6 +102,12 @@ async def pause_run(run_id: Id, corral: Corral) -> Response:
 @router.post("/jobs/runs/{run_id}/resume", response_model=RunRead)
 async def resume_run(run_id: Id, corral: Corral) -> Response:
     return render.answer(await _render_run(corral, await corral.submitter.apply_action(str(run_id), RunAction.RESUME)))
+
+
+@router.post("/jobs/runs/{run_id}/accept", response_model=RunRead)
+async def accept_run(run_id: Id, corral: Corral) -> Response:
+    """Accept data in spite of its verdict: its records become ordinary, and later runs are compared with it."""
+    return render.answer(await _render_run(corral, await corral.store.runs.accept_data(str(run_id))))
 
 
 @router.post("/jobs/runs/{run_id}/retry", response_model=RunRead)

@@ -10,6 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from corral.api import render
 from corral.api.deps import Corral, Id, Key, Limit, replay_header
+from corral.api.own_code import refuse_own_code
 from corral.api.routing import make_router
 from corral.api.schemas.scraping import (
     AsyncScrapeRequest,
@@ -46,6 +47,7 @@ _STATES = {"pending": (RunState.QUEUED, RunState.HELD)}
 
 @router.post("/async-scrape", response_model=Submitted)
 async def submit(corral: Corral, key: Key, body: AsyncScrapeRequest) -> Response:
+    refuse_own_code(corral.settings, body.parse, body.page_fields)
     plan = body.plan()
     about: dict[str, object] = {"export_format": body.export_format}
     access = await _access(corral, body)
@@ -73,7 +75,7 @@ async def _access(corral: Corral, body: AsyncScrapeRequest) -> CrawlAccess:
     elif body.session_id is not None:
         login = await corral.store.sessions.get_sealed(body.session_id)
     policy = corral.jobs.proxy_policy(None if proxy is None else proxy.get_secret_value())
-    return CrawlAccess(login, policy, body.verify_tls)
+    return CrawlAccess(login, policy, body.verify_tls, quality=body.quality.thresholds())
 
 
 async def _task(corral: Corral, task_id: Id) -> Run:

@@ -5,11 +5,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, SecretStr, StrictBool, StringConstraints, model_validator
 
-from corral.api.schemas.fields import FieldName, FieldRecipe, Selector, Strict
-from corral.domain.crawl.job_pages import MAX_ITEMS, MAX_LIST_PAGES, link_spec
+from corral.api.schemas.fields import FieldName, FieldRecipe, OwnCode, PageFieldsBody, Selector, Strict
+from corral.domain.crawl.job_pages import MAX_ITEMS, MAX_LIST_PAGES
+from corral.domain.fields.page_fields import MAX_PATTERNS
+from corral.domain.fields.record_key import MAX_KEY_FIELDS
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.schedule import ACCEPTED
+from corral.domain.lists.pagination import MAX_STEP, PagingMode, link_spec
 from corral.domain.net.url import MAX_URL_CHARS
+from corral.domain.quality.thresholds import MAX_HISTORY, MAX_IGNORED, Thresholds
+from corral.domain.records.changes import RowChange
 
 PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]
@@ -29,6 +34,10 @@ _MODE = "`single`: the target; `list`: the items of a list that begins there; `c
 _TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
 _WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
 _VALIDATE = "false accepts the job without requesting its target, which may then be unresolvable or answer 5xx"
+_KEY = "the field, or fields, by which a row is recognized in later runs; null is the URL of its page"
+RecordKey = FieldName | Annotated[list[FieldName], Field(min_length=1, max_length=MAX_KEY_FIELDS)]
+_PARSE = "own code: its function `parse(page)` returns the records of a page"
+_QUALITY = "thresholds: a run whose data is much worse than that of earlier runs is partial, its records kept apart"
 _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
@@ -53,11 +62,53 @@ class LinkSelector(Strict):
         return link_spec(self.document(), name, every=every)
 
 
+PagingModeName = Literal["auto", "next", "numbers", "load_more", "scroll", "cursor", "none"]
+_PAGINATION = (
+    "how the list goes on: a mode, a CSS selector of the link to the next page, or an object with `mode`, "
+    "`css` or `xpath`, `attr`, `all`, `param` and `step`. Left out it is `auto`; null takes the first page only"
+)
+
+
+class PagingSelector(Strict):
+    """A `mode`, a selector, or both: of the next link (`next`), the page links (`numbers`), the button (`load_more`).
+
+    `param` and `step` name the query parameter that `numbers` counts, where no link shows it.
+    """
+
+    mode: PagingModeName | None = None
+    css: Selector | None = None
+    xpath: Selector | None = None
+    attr: Annotated[FieldName, StringConstraints(min_length=1)] | None = None
+    all: StrictBool | None = None
+    param: Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^&=#?\s]+$")] | None = None
+    step: Annotated[int, Field(strict=True, ge=1, le=MAX_STEP)] | None = None
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "PagingSelector":
+        if self.css is not None and self.xpath is not None:
+            raise ValueError("give css or xpath, one of them")
+        if self.mode is None and self.css is None and self.xpath is None:
+            raise ValueError("give a mode, css or xpath")
+        return self
+
+    def document(self) -> dict[str, Any]:
+        """What was said; a selector without an attribute reads `href`."""
+        told = self.model_dump(exclude_none=True)
+        return {"attr": "href", **told} if self.css is not None or self.xpath is not None else told
+
+
+def paging_document(given: str | PagingSelector) -> dict[str, Any]:
+    """A text is the name of a mode, or else a selector: no element of HTML is called like a mode."""
+    if not isinstance(given, str):
+        return given.document()
+    return {"mode": given} if given in set(PagingMode) else PagingSelector(css=given).document()
+
+
 class ListConfig(Strict):
     """`item_links` and `pagination` as /jobs/list-wizard/validate takes them."""
 
     item_links: Selector | LinkSelector | None = Field(None, description="selects the links to the items")
-    pagination: Selector | LinkSelector | None = Field(None, description="selects the link to the next page")
+    pagination: Selector | PagingSelector | None = Field(None, description=_PAGINATION)
     max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST_PAGES)] | None = Field(
         None, description="pages of the list, 10 where it is not said; of a site, pages in all (1000)"
     )
@@ -73,6 +124,9 @@ class ListConfig(Strict):
     delay_s: Annotated[float, Field(strict=True, ge=0, le=3600)] | None = Field(
         None, description="between two pages of one host, at least"
     )
+    keep_pages: StrictBool | None = Field(
+        None, description="store the responses, for exports as WARC and for `corral reparse`"
+    )
     save_files: StrictBool | None = Field(
         None, description="save non-HTML responses as files, each with a record of its path"
     )
@@ -83,24 +137,55 @@ class ListConfig(Strict):
         None, description="of a site: false fetches what looks like a trap, too; items of a list are never held back"
     )
 
+    page_fields: list[PageFieldsBody] | None = Field(
+        None,
+        max_length=MAX_PATTERNS,
+        description="of a site: fields of the pages whose address matches a pattern; the first that matches counts",
+    )
+
     def document(self) -> dict[str, Any]:
         """What was said, and nothing else."""
         told = self.model_dump(exclude_none=True)
-        for name in ("item_links", "pagination"):
-            given = getattr(self, name)
-            if given is not None:
-                told[name] = (LinkSelector(css=given) if isinstance(given, str) else given).document()
+        if self.page_fields is not None:
+            where = "list_config.page_fields"
+            told["page_fields"] = [each.document(place, where) for place, each in enumerate(self.page_fields)]
+        links = self.item_links
+        if links is not None:
+            told["item_links"] = (LinkSelector(css=links) if isinstance(links, str) else links).document()
+        if self.pagination is not None:
+            told["pagination"] = paging_document(self.pagination)
+        elif links is not None and "pagination" not in self.model_fields_set:
+            told["pagination"] = {"mode": PagingMode.AUTO.value}
         return told
+
+
+class Quality(Strict):
+    """Thresholds of the verdict on the data of each run; omitted ones have their default."""
+
+    enabled: StrictBool = True
+    min_history: Annotated[int, Field(strict=True, ge=1, le=MAX_HISTORY)] = Field(
+        5, description="good runs before a run is judged"
+    )
+    drop: Annotated[float, Field(strict=True, ge=0.05, le=1)] = Field(
+        0.3, description="by which share a fill rate or the number of records may fall"
+    )
+    ignore: list[FieldName] = Field(default_factory=list, max_length=MAX_IGNORED, description="fields not to judge")
+
+    def thresholds(self) -> Thresholds:
+        return Thresholds.of(self.model_dump())
 
 
 class JobCreate(Strict):
     target_url: str = Field(max_length=MAX_URL_CHARS)
-    fields: list[FieldName | FieldRecipe] = Field(max_length=200)
+    fields: list[FieldName | FieldRecipe] = Field(
+        default_factory=list, max_length=200, description="at least one, or `parse`, or `page_fields` of a site"
+    )
+    parse: OwnCode | None = Field(None, description=_PARSE)
     requires_auth: StrictBool = False
     frequency: str = Field("on_demand", max_length=200, description=_FREQUENCY)
     strategy: StrategyName = "auto"
     crawl_mode: CrawlModeName = Field("single", description=_MODE)
-    list_config: ListConfig | None = Field(None, description="goes with crawl_mode list or crawl")
+    list_config: ListConfig | None = Field(None, description="needs crawl_mode list or crawl")
     priority: PriorityName = "medium"
     max_attempts: Attempts | None = None
     timeout_s: Seconds | None = Field(None, description=_TIMEOUT)
@@ -109,6 +194,8 @@ class JobCreate(Strict):
     proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
     on_captcha: OnTroubleName = Field("fail", description=_WAIT)
     on_missing: OnTroubleName = Field("fail", description=_WAIT)
+    record_key: RecordKey | None = Field(None, description=_KEY)
+    quality: Quality = Field(default_factory=Quality, description=_QUALITY)
     checks_target: StrictBool = Field(True, alias="validate", description=_VALIDATE)
 
 
@@ -117,6 +204,7 @@ class JobChange(Strict):
 
     target_url: str | None = Field(None, max_length=MAX_URL_CHARS)
     fields: list[FieldName | FieldRecipe] | None = Field(None, max_length=200)
+    parse: OwnCode | None = Field(None, description=f"{_PARSE}; null removes it")
     requires_auth: StrictBool | None = None
     frequency: str | None = Field(None, max_length=200, description=_FREQUENCY)
     strategy: StrategyName | None = None
@@ -130,6 +218,8 @@ class JobChange(Strict):
     proxy_policy: ProxyText | None = Field(None, description=PROXY_TEXT)
     on_captcha: OnTroubleName | None = Field(None, description=_WAIT)
     on_missing: OnTroubleName | None = Field(None, description=_WAIT)
+    record_key: RecordKey | None = Field(None, description=_KEY)
+    quality: Quality | None = Field(None, description=f"the whole of it: {_QUALITY}")
     checks_target: StrictBool | None = Field(None, alias="validate", description=_VALIDATE)
 
 
@@ -143,6 +233,7 @@ class JobRead(BaseModel):
     id: str
     target_url: str
     fields: list[str | dict[str, Any]]
+    parse: dict[str, str] | None
     requires_auth: bool
     frequency: str
     strategy: StrategyName
@@ -156,6 +247,8 @@ class JobRead(BaseModel):
     proxy_policy: str | None
     on_captcha: OnTroubleName
     on_missing: OnTroubleName
+    record_key: str | list[str] | None
+    quality: dict[str, Any]
     status: str
     created_at: datetime
 
@@ -216,6 +309,29 @@ class RecordRead(BaseModel):
         default_factory=dict,
         description="by field: where its value was found, how sure it is, its raw value if converted, its problems",
     )
+    verdict: Literal["suspect", "broken"] | None = Field(
+        None, description="the verdict on the data of its run, because of which the record is kept apart"
+    )
+
+
+class ChangedRowRead(BaseModel):
+    change: RowChange
+    key: str = Field(description="the values of the record key, or the URL of the page")
+    record_id: str = Field(description="the record of the later run; of the earlier run if only that has the row")
+    data: dict[str, Any]
+    fields: dict[str, dict[str, Any]] = Field(description="of a changed row: by field, its value `before` and `after`")
+
+
+class JobChanges(BaseModel):
+    job_id: str
+    run_id: str
+    since: str | None = Field(description="the run compared with; null if there is none, then every row is new")
+    is_complete: bool = Field(description="false if the run may have missed rows: they are unknown, not gone")
+    is_since_complete: bool = Field(description="false if the earlier run may have missed rows that count as new here")
+    record_key: str | list[str] | None
+    key_problems: dict[str, Any] = Field(description="rows with a key that another row has, and rows without it")
+    counts: dict[RowChange, int]
+    rows: list[ChangedRowRead]
 
 
 class RecordStats(BaseModel):

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool
 from corral.api.schemas.scraping import TaskProgress, duration_s, plan_of, progress_read
 from corral.domain.crawl.crawl import Counts, CrawlPlan, eta_range
 from corral.domain.runs.run import Run, RunState
+from corral.domain.verdicts.run_verdict import FINDINGS, VERDICT
 from corral.store.queries.crawl.crawls import CrawlNow
 
 
@@ -43,6 +44,8 @@ class CrawlRead(TaskProgress):
     stopped_by: str | None
     held_back: list[HeldBack] = Field(description="known when it has ended")
     left_out: dict[str, int] = Field(description="by rule, what a rule of Corral left out: then it is partial")
+    verdict: str | None = Field(description="on its data, by earlier crawls: ok, suspect or broken; null if not judged")
+    verdict_findings: list[dict[str, Any]] = Field(description="the fields that are worse, before and after")
     error_message: str | None
     kept: bool
     forgotten_at: datetime | None = Field(description="null while it runs, where it is kept, or nothing is forgotten")
@@ -109,6 +112,8 @@ def crawl_read(
         "stopped_by": run.stats.get("stopped_by"),
         "held_back": run.stats.get("held_back") or [],
         "left_out": run.stats.get("left_out") or {},
+        "verdict": run.stats.get(VERDICT),
+        "verdict_findings": run.stats.get(FINDINGS) or [],
         "error_message": run.error_message,
         "kept": kept,
         "forgotten_at": goes_at,

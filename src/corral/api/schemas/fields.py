@@ -4,6 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StringConstraints, model_validator
 
+from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import DEFAULT_FILE, MAX_CODE_BYTES, make_parser
 from corral.domain.fields.parse import MAX_FALLBACKS, parse_field
 from corral.domain.fields.spec import MAX_SELECTOR_CHARS, FieldSpec
 
@@ -43,6 +45,7 @@ Nth = Annotated[int, Field(strict=True, ge=-10_000, le=10_000)]
 Length = Annotated[int, Field(strict=True, ge=0, le=100_000_000)]
 ConstText = Annotated[str, StringConstraints(max_length=10_000)]
 MomentText = Annotated[str, StringConstraints(max_length=100)]
+Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 ConstNumber = Annotated[float, Field(strict=True, ge=-1e300, le=1e300)]
 
 
@@ -140,3 +143,30 @@ def field_specs(fields: list[str | FieldRecipe], field: str = "fields") -> tuple
         parse_field(each, field=f"{field}.{place}") if isinstance(each, str) else each.spec(f"{field}.{place}")
         for place, each in enumerate(fields)
     )
+
+
+class OwnCode(Strict):
+    """A Python file whose function `parse(page)` returns the records. Refused unless APP_ALLOW_OWN_CODE is set."""
+
+    code: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CODE_BYTES)]
+    file: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
+        DEFAULT_FILE, description="what errors name"
+    )
+
+    def spec(self, field: str = "parse") -> FieldSpec:
+        return make_parser(self.code, self.file, field=field)
+
+
+class PageFieldsBody(Strict):
+    match: Pattern = Field(description="such as /product/*")
+    fields: list[FieldName | FieldRecipe] = Field(default_factory=list, max_length=200)
+    parse: OwnCode | None = None
+
+    def document(self, place: int, field: str = "page_fields") -> dict[str, Any]:
+        specs = field_specs(self.fields, f"{field}.{place}.fields")
+        if self.parse is not None:
+            specs = (*specs, self.parse.spec(f"{field}.{place}.parse"))
+        if not specs:
+            hint = 'for example ["price"]'
+            raise BadInput("a pattern names at least one field", field=f"{field}.{place}.fields", hint=hint)
+        return {"match": self.match, "fields": [spec.document() for spec in specs]}

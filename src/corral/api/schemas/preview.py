@@ -1,27 +1,28 @@
 """Previews and field maps over the wire."""
 
-import json
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, StrictBool, model_validator
 
-from corral.api.schemas.common import LinkSelector
+from corral.api.schemas.common import LinkSelector, PagingSelector, paging_document
 from corral.api.schemas.fields import FieldName, FieldRecipe, FieldType, Selector, Strict, field_specs
+from corral.domain.fields.own_code import without_parser
 from corral.domain.fields.parse import parse_field
 from corral.domain.fields.spec import FieldSpec
+from corral.domain.jobs.job import Strategy
 from corral.domain.jobs.survey import MAX_SAMPLES, MAX_SNIPPET_CHARS
+from corral.domain.lists.counters import add_param, counter_in
+from corral.domain.lists.pagination import Pagination, PagingMode, check_pagination
 from corral.domain.net.url import MAX_URL_CHARS
-from corral.engine.usecases.preview import MORE_PAGES, MORE_PAGES_S, Looked, PreviewedTemplate
+from corral.engine.usecases.preview import MORE_PAGES, Looked
+from corral.views.previews import MAX_PREVIEW_CHARS, MAX_PREVIEW_VALUES, shorten_value
 
-_MAX_PREVIEW_CHARS = 1_000
-_MAX_PREVIEW_VALUES = 20
 _BROWSER = "look with the browser, after its scripts have run; refused where none is installed"
 _SPEC = (
     "a CSS selector, or what a field of a job says: `name`, one of `css` (or `selector`), `xpath` and `jsonpath`, "
     "`attr`, `all`, `regex`"
 )
-_NOTHING = "nothing on this page was recognised; it may be empty, or no HTML"
 Url = Annotated[str, Field(max_length=MAX_URL_CHARS)]
 FetchedVia = Literal["http", "browser"]
 
@@ -31,8 +32,35 @@ class PreviewRequest(Strict):
     prefer_browser: StrictBool = Field(False, description=_BROWSER)
 
 
+class Click(Strict):
+    """The element that a person chose; one of the three."""
+
+    css: Selector | None = Field(None, description="its CSS path; the first match is taken")
+    xpath: Selector | None = None
+    text: Annotated[str, Field(min_length=1, max_length=1_000)] | None = Field(
+        None, description="its text; the innermost element that has it is taken"
+    )
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "Click":
+        if sum(each is not None for each in (self.css, self.xpath, self.text)) != 1:
+            raise ValueError("give css, xpath or text, one of them")
+        return self
+
+    def spec(self) -> FieldSpec:
+        return FieldSpec("click", css=self.css, xpath=self.xpath, const=self.text)
+
+
+class PagePreviewRequest(PreviewRequest):
+    click: Click | None = Field(
+        None, description="suggest selectors for this element, instead of looking for what the page offers"
+    )
+
+
 class SuggestionRead(BaseModel):
-    label: str
+    label: str = Field(
+        description="the field it looks like; of a clicked element `element`, or `alike` for all its like"
+    )
     css: str
     confidence: float = Field(ge=0, le=1)
     attr: str | None = Field(description="the attribute that holds it; null where it is the text")
@@ -43,6 +71,22 @@ class SuggestionRead(BaseModel):
         description="what it finds on each page of `pages` that was read, in their order, shortened"
     )
     found_on: int = Field(description="how many of these pages have it")
+    matches: int | None = Field(None, description="of a clicked element: how many elements of this page it matches")
+
+
+class ListOffer(BaseModel):
+    item: str = Field(description="selects the repeated items")
+    count: int
+    confidence: float = Field(ge=0, le=1)
+    recipe: dict[str, Any] = Field(description="a field of a job, or of a recipe file, that gives one object per item")
+    rows: list[dict[str, Any]] = Field(description="the first objects that it gives on this page")
+    rows_on: list[int] = Field(description="how many objects it gives on each page of `pages` that was read")
+
+
+class ClickedElement(BaseModel):
+    tag: str
+    text: str
+    css: str = Field(description="its place in the page")
 
 
 class PreviewedPageRead(BaseModel):
@@ -57,6 +101,8 @@ class PreviewRead(BaseModel):
         description=f"the first {MAX_SNIPPET_CHARS} characters, as they came. Foreign HTML: show it as text only"
     )
     suggestions: list[SuggestionRead]
+    lists: list[ListOffer] = Field(description="repeated items of the page, such as the products of a list")
+    clicked: ClickedElement | None = Field(None, description="the element that `click` names")
     pages: list[PreviewedPageRead] = Field(
         description=f"this page, and up to {MORE_PAGES} more of its template, found among its links"
     )
@@ -94,7 +140,7 @@ class SelectorCheckRead(BaseModel):
     fetched_via: FetchedVia
     selector_spec: dict[str, Any]
     value_preview: str | list[str] | None = Field(
-        description=f"as a run would find it; at most {_MAX_PREVIEW_CHARS} characters, of a list {_MAX_PREVIEW_VALUES}"
+        description=f"as a run would find it; at most {MAX_PREVIEW_CHARS} characters, of a list {MAX_PREVIEW_VALUES}"
     )
     match_count_estimate: int = Field(
         description="elements that `css` or `xpath` matches; values, where there is a `regex` or a `jsonpath`"
@@ -103,15 +149,39 @@ class SelectorCheckRead(BaseModel):
 
 
 class ListCheck(PreviewRequest):
-    item_links: Selector | LinkSelector = Field(description="selects the links to the items")
-    pagination: Selector | LinkSelector | None = Field(None, description="selects the link to the next page")
+    item_links: Selector | LinkSelector | None = Field(
+        None, description="selects the links to the items; left out, selectors are proposed"
+    )
+    pagination: Selector | PagingSelector | None = Field(
+        None, description="as in list_config; left out, it is proposed and not checked"
+    )
     max_samples: Annotated[int, Field(strict=True, ge=1, le=MAX_SAMPLES)] = 5
 
     def specs(self) -> tuple[FieldSpec, ...]:
-        links = _links(self.item_links).spec("item_links", every=True)
+        links = () if self.item_links is None else (_links(self.item_links).spec("item_links", every=True),)
+        paging = self.paging()
+        return links if paging is None or paging.selector is None else (*links, paging.selector)
+
+    def paging(self) -> Pagination | None:
         if self.pagination is None:
-            return (links,)
-        return (links, _links(self.pagination).spec("pagination", every=False))
+            return None
+        document = paging_document(self.pagination)
+        check_pagination(document, strategy="auto", field="pagination")
+        return Pagination.of(document)
+
+
+class ItemLinksProposal(BaseModel):
+    item_links: str = Field(description="a CSS selector, for `item_links` of a list_config")
+    item_count: int = Field(description="distinct links")
+    sample_item_urls: list[str]
+    sample_texts: list[str]
+    confidence: float = Field(ge=0, le=1)
+
+
+class PaginationProposal(BaseModel):
+    pagination: str = Field(description="a mode, for `pagination` of a list_config")
+    page_urls: list[str] = Field(description="the next pages that a run would visit, as far as this page shows them")
+    confidence: float = Field(ge=0, le=1)
 
 
 class ListCheckRead(BaseModel):
@@ -119,6 +189,9 @@ class ListCheckRead(BaseModel):
     sample_item_urls: list[str]
     next_page_url: str | None
     warnings: list[str]
+    item_links_proposals: list[ItemLinksProposal] = Field(description="the best first; none where item_links is given")
+    pagination_proposals: list[PaginationProposal] = Field(description="the best first")
+    page_urls: list[str] = Field(description="the next pages that the given pagination, or the best one, would visit")
 
 
 class Mapping(Strict):
@@ -208,35 +281,6 @@ def _links(given: str | LinkSelector) -> LinkSelector:
     return LinkSelector(css=given) if isinstance(given, str) else given
 
 
-def preview_read(template: PreviewedTemplate) -> dict[str, Any]:
-    looked = template.looked
-    found = template.suggestions()
-    return {
-        "url": looked.url,
-        "fetched_via": looked.fetched_via.value,
-        "html_snippet": looked.survey["snippet"],
-        "suggestions": [_suggestion_read(each) for each in found],
-        "pages": [{"url": page.url, "problem": page.problem} for page in template.pages],
-        "pages_note": _pages_note(template),
-        "warnings": looked.warnings or ([] if found else [_NOTHING]),
-    }
-
-
-def _suggestion_read(suggestion: dict[str, Any]) -> dict[str, Any]:
-    told = {name: value for name, value in suggestion.items() if name != "value"}
-    return {**told, "values": [_shorten(value) for value in suggestion["values"]]}
-
-
-def _pages_note(template: PreviewedTemplate) -> str | None:
-    read = sum(page.problem is None for page in template.pages) - 1
-    if read >= MORE_PAGES:
-        return None
-    linked = len(template.looked.survey["siblings"])
-    if not linked:
-        return "no other page of this template is linked from here: the values are those of this page alone"
-    return f"{read} of {MORE_PAGES} more pages were read within {MORE_PAGES_S:.0f} s; {linked} are linked from here"
-
-
 def selector_read(spec: FieldSpec, looked: Looked) -> dict[str, Any]:
     result = _result(spec, 0, looked)
     return {
@@ -249,26 +293,71 @@ def selector_read(spec: FieldSpec, looked: Looked) -> dict[str, Any]:
     }
 
 
-def list_read(looked: Looked, max_samples: int) -> dict[str, Any]:
+def list_read(looked: Looked, asked: ListCheck) -> dict[str, Any]:
     found = looked.survey
     problems = [f"{name} takes too long on this page" for name in looked.problems]
+    page_urls, paging_warnings = _next_pages(looked, asked)
     return {
         "item_count_estimate": found["item_count"],
-        "sample_item_urls": found["samples"][:max_samples],
-        "next_page_url": found["next_page_url"],
-        "warnings": [*found["warnings"], *problems, *looked.warnings],
+        "sample_item_urls": found["samples"][: asked.max_samples],
+        "next_page_url": page_urls[0] if page_urls else None,
+        "warnings": [*_link_warnings(found, asked), *paging_warnings, *problems, *looked.warnings],
+        "item_links_proposals": [
+            {
+                "item_links": each["css"],
+                "item_count": each["count"],
+                "sample_item_urls": each["samples"][: asked.max_samples],
+                "sample_texts": each["texts"],
+                "confidence": each["confidence"],
+            }
+            for each in found["proposals"]
+        ],
+        "pagination_proposals": [
+            {"pagination": each["mode"], "page_urls": each["page_urls"], "confidence": each["confidence"]}
+            for each in found["paging"]
+        ],
+        "page_urls": page_urls,
     }
 
 
+def _link_warnings(found: dict[str, Any], asked: ListCheck) -> list[str]:
+    if asked.item_links is None and not found["proposals"]:
+        return ["no repeated items with links were found on this page: give item_links"]
+    return list(found["warnings"])
+
+
+def _next_pages(looked: Looked, asked: ListCheck) -> tuple[list[str], list[str]]:
+    """The pages that the pagination would visit, and what is odd about it."""
+    found, paging = looked.survey, asked.paging()
+    if paging is None:
+        best = found["paging"][0]["page_urls"] if found["paging"] and asked.item_links is None else []
+        return list(best), []
+    if paging.mode is PagingMode.NEXT and paging.selector is not None:
+        return ([found["next_page_url"]] if found["next_page_url"] else []), []
+    if paging.mode is PagingMode.NONE:
+        return [], []
+    if paging.param is not None:
+        counter = counter_in(looked.url, f"?{paging.param}")
+        own = counter.value if counter is not None else int(paging.step in (None, 1))
+        return [add_param(looked.url, paging.param, own + (paging.step or 1))], []
+    fitting = [each for each in found["paging"] if paging.mode in (PagingMode.AUTO, each["mode"])]
+    if fitting:
+        return list(fitting[0]["page_urls"]), []
+    if paging.mode.needs_browser:
+        told = "only a run in the browser shows how the list goes on"
+        return [], [] if looked.fetched_via is Strategy.BROWSER else [f"pagination {paging.mode}: {told}"]
+    return [], [f"pagination {paging.mode}: no next page was recognised, which is right on the last page only"]
+
+
 def field_maps_read(fields: tuple[FieldSpec, ...]) -> dict[str, Any]:
-    return {"field_maps": [spec.document() for spec in fields]}
+    return {"field_maps": [spec.document() for spec in without_parser(fields)]}
 
 
 def field_maps_checked(fields: tuple[FieldSpec, ...], looked: Looked) -> dict[str, Any]:
     return {
         "url": looked.url,
         "fetched_via": looked.fetched_via.value,
-        "results": [_result(spec, place, looked) for place, spec in enumerate(fields)],
+        "results": [_result(spec, place, looked) for place, spec in enumerate(fields) if not spec.is_code],
         "warnings": looked.warnings,
     }
 
@@ -282,7 +371,7 @@ def _result(spec: FieldSpec, place: int, looked: Looked) -> dict[str, Any]:
     return {
         "name": spec.name,
         "found": is_found,
-        "value_preview": _shorten(value),
+        "value_preview": shorten_value(value),
         "match_count_estimate": count,
         "problem": None if is_found else _problem(spec, count, looked),
     }
@@ -299,14 +388,3 @@ def _problem(spec: FieldSpec, count: int, looked: Looked) -> str:
         return "nothing on the page matches it"
     what = f"no attribute {spec.attr!r}" if spec.attr else "no text"
     return f"it matches {count} elements, which have {what}"
-
-
-def _shorten(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_text(each) for each in value[:_MAX_PREVIEW_VALUES]]
-    return None if value is None else _text(value)
-
-
-def _text(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text[:_MAX_PREVIEW_CHARS]

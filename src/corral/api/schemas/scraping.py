@@ -5,22 +5,23 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, StrictBool, StringConstraints
 
-from corral.api.schemas.common import PROXY_TEXT, ProxyText
-from corral.api.schemas.fields import FieldName, FieldRecipe, Strict, field_specs
+from corral.api.schemas.common import PROXY_TEXT, ProxyText, Quality
+from corral.api.schemas.fields import FieldName, FieldRecipe, OwnCode, PageFieldsBody, Pattern, field_specs
 from corral.domain.crawl.crawl import CrawlPlan, eta_range, percent
 from corral.domain.crawl.option_values import MAX_WORKERS
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.fields.page_fields import MAX_PATTERNS
+from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url import MAX_URL_CHARS
 from corral.domain.redaction import redact_result_url
 from corral.domain.runs.run import CRAWL, Run, RunState, spoken
+from corral.domain.verdicts.run_verdict import ACCEPTED, FINDINGS, VERDICT
 from corral.engine.usecases.sessions import SessionDraft
 from corral.store.queries.crawl.crawls import CrawlNow
 
 TaskStatus = Literal["pending", "running", "completed", "failed", "partial", "cancelled"]
 ExportFormat = Literal["json", "csv", "jsonl", "parquet"]
-Pattern = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 Category = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[\w][\w .&+-]*$")]
 Keyword = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 Workers = Annotated[int, Field(strict=True, ge=1, le=MAX_WORKERS)]
@@ -36,15 +37,6 @@ _AS_THEY_ARE = (
     *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
     *("user_agent", "delay_s", "keep_params"),
 )
-
-
-class PageFieldsBody(Strict):
-    match: Pattern = Field(description="such as /product/*")
-    fields: list[FieldName | FieldRecipe] = Field(min_length=1, max_length=200)
-
-    def document(self, place: int) -> dict[str, Any]:
-        specs = field_specs(self.fields, f"page_fields.{place}.fields")
-        return {"match": self.match, "fields": [spec.document() for spec in specs]}
 
 
 class AsyncScrapeRequest(BaseModel):
@@ -109,6 +101,7 @@ class AsyncScrapeRequest(BaseModel):
     fields: list[FieldName | FieldRecipe] = Field(
         default_factory=list, max_length=200, description="collected from every page, beside its text"
     )
+    parse: OwnCode | None = Field(None, description="own code for the pages that no pattern of `page_fields` matches")
     page_fields: list[PageFieldsBody] = Field(
         default_factory=list,
         max_length=MAX_PATTERNS,
@@ -116,6 +109,9 @@ class AsyncScrapeRequest(BaseModel):
     )
     only_fields: StrictBool = Field(
         False, description="records have the fields and the address only; pages without any of the fields have none"
+    )
+    quality: Quality = Field(
+        default_factory=Quality, description="thresholds of the verdict on the data, by earlier tasks of the same plan"
     )
     workers: Workers | Literal["auto"] = Field(
         "auto", description="maximum number of worker processes, each with its own hosts"
@@ -137,6 +133,9 @@ class AsyncScrapeRequest(BaseModel):
             problem.field = "url" if field.startswith("start_urls") else field or None
             raise
 
+    def _code(self) -> tuple[FieldSpec, ...]:
+        return () if self.parse is None else (self.parse.spec(),)
+
     def _plan(self) -> CrawlPlan:
         include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
         return CrawlPlan.of(
@@ -156,7 +155,7 @@ class AsyncScrapeRequest(BaseModel):
                 "retry_attempts": self.retry_attempts,
                 **{name: getattr(self, name) for name in _AS_THEY_ARE},
                 "keep_pages": self.keep_pages,
-                "fields": [spec.document() for spec in field_specs(self.fields)],
+                "fields": [spec.document() for spec in (*field_specs(self.fields), *self._code())],
                 "page_fields": [each.document(place) for place, each in enumerate(self.page_fields)],
                 "only_fields": self.only_fields,
             }
@@ -281,6 +280,7 @@ def summary_read(run: Run, now: CrawlNow, results: int) -> dict[str, Any]:
         "held_back": run.stats.get("held_back") or [],
         "left_out": run.stats.get("left_out") or {},
         "stopped_by": run.stats.get("stopped_by"),
+        **{name: run.stats[name] for name in (VERDICT, FINDINGS, ACCEPTED) if name in run.stats},
         "reasons": run.stats.get("reasons", {}),
         **({"changes": changes} if (changes := run.stats.get("changes")) else {}),
     }

@@ -15,8 +15,10 @@ from corral.cli.running import Stop, finish, first_of
 from corral.cli.stores import read_store
 from corral.cli.streams import Unheard
 from corral.domain.errors import BadInput
+from corral.domain.records.changes import CHANGES, RunComparison
 from corral.domain.runs.record import RecordFilter
 from corral.domain.runs.run import Run
+from corral.engine.usecases.changes import compare_for_export
 from corral.export.formats import Format, format_of
 from corral.export.stream import Export, ExportProgress, chunks
 from corral.settings import Settings, load_settings
@@ -38,6 +40,18 @@ class ExportOptions:
     kind: Annotated[
         Format | None, typer.Option("--format", help="The format, if the file name does not determine it.")
     ] = None
+    only_changes: Annotated[
+        bool,
+        typer.Option(
+            "--only-changes", help="Write only new, changed and gone rows since the last complete run of the job."
+        ),
+    ] = False
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="RUN", help="With --only-changes: the earlier run.")
+    ] = None
+    withheld: Annotated[
+        bool, typer.Option("--withheld", help="Also if the records are kept apart because of the run's verdict.")
+    ] = False
     report: ReportOptions
 
 
@@ -50,12 +64,13 @@ def export(options: ExportOptions) -> None:
     \b
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.parquet
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o pages.xlsx --json
+    corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b -o changes.csv --only-changes
     corral export 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --format jsonl -o - | gzip > pages.jsonl.gz
     """
 
-    run = check_id(options.run_id, "run")
+    check_id(options.run_id, "run")
     wanted = _check_format(options)
-    finish(_export(load_settings(), run, options.output, wanted, options.report))
+    finish(_export(load_settings(), options, wanted))
 
 
 def _check_format(options: ExportOptions) -> Format:
@@ -71,14 +86,20 @@ def _check_format(options: ExportOptions) -> Format:
     return options.kind
 
 
-async def _export(settings: Settings, run_id: str, output: Path, kind: Format, report: ReportOptions) -> int:
+async def _export(settings: Settings, options: ExportOptions, kind: Format) -> int:
 
+    run_id, output, report = options.run_id, options.output, options.report
     async with read_store(settings) as store:
-        wanted, progress = plan_export(await store.runs.get(run_id), output, kind)
+        run = await store.runs.get(run_id)
+        since = options.since and check_id(options.since, "run")
+        changes = await compare_for_export(store.runs, run, only_changes=options.only_changes, since=since)
+        wanted, progress = plan_export(run, output, kind, changes, with_withheld=options.withheld)
         wanted.check()
         total = await _total_of(store, wanted)
-        what = f"{total:,} {_things(kind)} of run {run_id}"
+        what = f"{total:,} {_things(wanted)} of run {run_id}"
         about: dict[str, Any] = {"run_id": run_id, "format": kind.value, "output": str(output)}
+        if changes is not None:
+            about |= {"since": changes.since, "is_complete": changes.is_complete}
         if report.dry_run:
             render.print_plan(f"write {what} to {output}", {**about, "records": total}, as_json=report.as_json)
             return exits.DONE
@@ -87,22 +108,38 @@ async def _export(settings: Settings, run_id: str, output: Path, kind: Format, r
     if report.as_json:
         render.print_json({**about, "records": progress.written, "bytes": progress.size})
     elif not is_standard_output(output):
-        print(f"{progress.written} {_things(kind)} written to {output}")
+        print(f"{progress.written} {_things(wanted)} written to {output}")
+        if changes is not None and not changes.is_complete:
+            print("note: the run may have missed rows, so none is gone")
     return exits.DONE
 
 
-def _things(kind: Format) -> str:
-    return "pages" if kind is Format.WARC else "records"
+def _things(wanted: Export) -> str:
+    if wanted.changes is not None:
+        return "changed rows"
+    return "pages" if wanted.format is Format.WARC else "records"
 
 
-def plan_export(run: Run, output: Path, kind: Format | None = None) -> tuple[Export, ExportProgress]:
+def plan_export(
+    run: Run,
+    output: Path,
+    kind: Format | None = None,
+    changes: RunComparison | None = None,
+    *,
+    with_withheld: bool = False,
+) -> tuple[Export, ExportProgress]:
 
     found = kind or format_of(output)
     assert found is not None
-    return Export(run, found, packs=not output.name.lower().endswith(".warc")), ExportProgress()
+    packs = not output.name.lower().endswith(".warc")
+    return Export(run, found, packs=packs, changes=changes, with_withheld=with_withheld), ExportProgress()
 
 
 async def _total_of(store: Store, wanted: Export) -> int:
+
+    if wanted.changes is not None:
+        counts = await store.records.count_changes(wanted.changes)
+        return sum(counts[kind] for kind in CHANGES)
 
     if wanted.format is Format.WARC:
         return await store.pages.count(wanted.run.id)

@@ -1,4 +1,4 @@
-"""What a crawl is asked to do, how far it is, and how it ends."""
+"""The plan of a crawl, its progress, and its final state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -11,34 +11,35 @@ from corral.domain.crawl.option_values import AUTO, BROWSER, Order
 from corral.domain.crawl.scope import MAX_DEPTH, Scope
 from corral.domain.errors import BadInput
 from corral.domain.fields.page_fields import PageFields, choose_fields, parse_page_fields
+from corral.domain.fields.record_key import check_record_key, parse_record_key
 from corral.domain.fields.spec import FieldSpec
-from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.run import RunState
 
-MAX_STARTS = 10_000
 _AUTO_WORKERS = 8
 _AUTO_PAGES = 100
-# How many addresses are kept of a site that has more than will ever be fetched.
+# Upper limit of URLs stored for a site that has more than the crawl can fetch.
 _MIN_ITEMS = 250_000
 _ITEMS_PER_PAGE = 20
 
 # Rules that skip an item after it was found; the others are in domain.crawl.scope and domain.crawl.traps.
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
-LISTING = "listing"  # a page of a list, read for its links
-LIST_LIMIT = "list_limit"  # the same, and the list goes on beyond a default limit
-EMPTY_LIST_PAGE = "empty_list_page"  # the same, and it leads on although it names no item
-NO_FIELDS = "no_fields"  # none of what was asked for is on the page
+LISTING = "listing"  # a list page, read for its links
+LIST_LIMIT = "list_limit"  # a list page; the list continues beyond a default limit
+LIST_BOUND = "list_bound"  # a list page; the list continues beyond a limit that the user set
+LIST_FAILURE = "list_failure"  # a list page; the call that brings more of the list failed
+EMPTY_LIST_PAGE = "empty_list_page"  # a list page without items that links to a next page
+NO_FIELDS = "no_fields"  # the page has none of the requested fields
 NOINDEX = "noindex"
-VALUE_CUT = "value_cut"  # of a page that was read: one of its values was longer than a value may be
-SHELL = "application_shell"  # of a page that was read: it is empty without its scripts, which were not run
-LINK_LIMIT = "link_limit"  # of a page that was read: it has more links than are followed from one page
-SCROLL_LIMIT = "scroll_limit"  # of a page that was read: it shows more when it is scrolled further
-META_REFRESH = "meta_refresh"  # it sends its reader to another page at once
+VALUE_CUT = "value_cut"  # a fetched page: one of its values was cut at the length limit
+SHELL = "application_shell"  # a fetched page: empty without JavaScript, which was not run
+LINK_LIMIT = "link_limit"  # a fetched page: has more links than a crawl follows from one page
+SCROLL_LIMIT = "scroll_limit"  # a fetched page: shows more when scrolled further
+META_REFRESH = "meta_refresh"  # redirects by meta refresh
 GONE = "gone"
-SITEMAP = "sitemap"  # read, and no page itself
-SITEMAP_CUT = "sitemap_cut"  # the same, of one that breaks off: what it named before that is taken
+SITEMAP = "sitemap"  # fetched, but not a page
+SITEMAP_CUT = "sitemap_cut"  # a sitemap that is cut off: its URLs up to that point are used
 
 
 class ItemState(StrEnum):
@@ -46,20 +47,20 @@ class ItemState(StrEnum):
     LEASED = "leased"
     DONE = "done"
     FAILED = "failed"
-    SKIPPED = "skipped"  # seen, and refused by a rule that is named
-    MISSING = "missing"  # a link leads to it, and it answers 404 or 410
-    DEFERRED = "deferred"  # suspected of being part of a trap: fetched when nothing else is left
+    SKIPPED = "skipped"  # excluded by the rule named in `reason`
+    MISSING = "missing"  # linked, and answers 404 or 410
+    DEFERRED = "deferred"  # suspected trap: fetched when nothing else is left
 
 
 class StoppedBy(StrEnum):
-    """Why a crawl ended while there was more."""
+    """Why a crawl ended with URLs left to fetch."""
 
-    BUDGET = "budget"  # pages or bytes: what was asked for has been got
+    BUDGET = "budget"  # max_pages or max_bytes was reached
     TIME = "time"
 
 
 class Counts(NamedTuple):
-    """Items by state. `discovered` is their sum, so that it can never contradict them."""
+    """Items by state. `discovered` is derived as their sum, so the two cannot disagree."""
 
     pending: int = 0
     leased: int = 0
@@ -90,32 +91,20 @@ class Since(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What a step of a crawl keeps to when it hands out items."""
+    """Limits that a step of a crawl applies when it leases items."""
 
     max_pages: int | None = None
     max_bytes: int | None = None
     max_per_host: int | None = None
-    max_items: int | None = None  # that are known at all; what is found beyond them is counted and dropped
-    by_depth: bool = True  # nothing is handed out that is deeper than what is still being read
+    max_items: int | None = None  # URLs stored at most; further links are counted and dropped
+    by_depth: bool = True  # lease no item that is deeper than one still being fetched
     since: Since | None = None
     workers: int = 1  # that share it at most
     pages_each: int = 0  # that have to wait for each of them to be asked for
     concurrency: int = 1  # of all of them together
+    record_key: tuple[str, ...] = ()  # see Job.record_key
 
 
-# Every number of a plan: the least and the most it may be, and whether it may be left out.
-_RANGES: dict[str, tuple[float, float, bool]] = {
-    "max_depth": (1, MAX_DEPTH, False),
-    "max_pages": (1, 100_000_000, False),
-    "max_bytes": (1, 10**15, True),
-    "max_seconds": (1, 30 * 86_400, True),
-    "max_per_host": (1, 100_000_000, True),
-    "concurrency": (1, 256, False),
-    "retry_attempts": (1, 5, False),
-    "delay_s": (0, 3600, True),
-    "browser_pages": (0, 1_000_000, False),
-    "max_scrolls": (0, 10_000, False),
-}
 _FLAGS = frozenset(
     {
         "partial_results_ok",
@@ -136,12 +125,12 @@ _FLAGS = frozenset(
 
 @dataclass(frozen=True)
 class CrawlPlan:
-    """Every option of a crawl. `scope` carries the depth, so that one place decides what belongs to it."""
+    """Every option of a crawl. The depth limit is part of `scope`, which decides alone what belongs to the crawl."""
 
     start_urls: tuple[str, ...]
     scope: Scope
     max_pages: int = 1_000
-    asked_pages: bool = True  # max_pages is what the caller asked for, and no default of ours
+    asked_pages: bool = True  # the caller set max_pages; it is not the default
     max_bytes: int | None = None
     max_seconds: float | None = None
     max_per_host: int | None = None
@@ -149,29 +138,30 @@ class CrawlPlan:
     retry_attempts: int = 3
     partial_results_ok: bool = True
     order: Order = Order.BREADTH
-    keep_params: tuple[str, ...] = ()  # parameters that always count, though they look like session ids or tracking
-    keywords: tuple[str, ...] = ()  # what makes an address better, where the best come first
+    keep_params: tuple[str, ...] = ()  # query parameters to keep although they look like session ids or tracking
+    keywords: tuple[str, ...] = ()  # raise the score of a URL with order=best
     respect_robots: bool = True
     follow_nofollow: bool = False
-    obey_noindex: bool = True  # such a page is followed through and brings no record
-    use_canonical: bool = True  # a page that names another as its original counts as that one
+    obey_noindex: bool = True  # follow the links of such a page, but store no record
+    use_canonical: bool = True  # a page with rel=canonical counts as the page it names
     use_sitemaps: bool = False
-    avoid_traps: bool = True  # without: for sites whose pages are all alike, and all wanted
-    keep_pages: bool = False  # what came is kept as it came, beside what was read from it
-    save_files: bool = False  # what is no page is kept as a file, with a record of its own
-    links: bool = False  # records say where their page leads
-    user_agent: str | None = None  # sent instead of the installation's own; robots.txt is asked as the latter
-    delay_s: float | None = None  # between two pages of one host, at least
+    avoid_traps: bool = True  # switch off for sites whose pages are all alike and all wanted
+    keep_pages: bool = False  # archive each response beside its record
+    save_files: bool = False  # save responses that are not pages as files, each with a record
+    links: bool = False  # add the outlinks of the page to its record
+    user_agent: str | None = None  # replaces the installation's user agent, except for robots.txt
+    delay_s: float | None = None  # minimum seconds between two requests to a host
     strategy: str = AUTO  # how pages are got: http, browser, or auto (by browser what is empty without its scripts)
     browser_pages: int = 200  # with auto, each worker renders at most this many pages
-    max_scrolls: int = 50  # of a page that shows more when it is scrolled
-    since: str | None = None  # the run of an earlier crawl of the site: what has not changed is carried over
-    workers: int | str = AUTO  # that share it at most, each with hosts of its own
+    max_scrolls: int = 50  # scroll steps for a page that loads more when scrolled
+    since: str | None = None  # run id of an earlier crawl: unchanged pages are carried over
+    workers: int | str = AUTO  # maximum number of workers, each with its own hosts
     fields: tuple[dict[str, Any], ...] = ()
     page_fields: tuple[dict[str, Any], ...] = ()  # of pages whose address matches a pattern: see page_fields.PageFields
     only_fields: bool = False  # a record has these and its address; a page without any of them brings none
+    record_key: tuple[str, ...] = ()  # see Job.record_key
     listing: dict[str, Any] | None = (
-        None  # it begins with a list, and its pages are the items: see domain.crawl.job_pages
+        None  # the start page is a list, and its pages are the items: see domain.crawl.job_pages
     )
 
     @property
@@ -192,9 +182,13 @@ class CrawlPlan:
 
     @property
     def field_names(self) -> list[str]:
-        """Of all pages, each once."""
-        patterns = (spec for each in self._patterns for spec in each.fields)
-        return list(dict.fromkeys(spec.name for spec in (*self.field_specs, *patterns)))
+        """Return the field names of all pages, without duplicates."""
+        return list(dict.fromkeys(spec.name for spec in self.every_spec if not spec.is_code))
+
+    @property
+    def every_spec(self) -> tuple[FieldSpec, ...]:
+        """The fields of all pages, with those of the patterns."""
+        return (*self.field_specs, *(spec for each in self._patterns for spec in each.fields))
 
     @property
     def counting_params(self) -> frozenset[str]:
@@ -212,13 +206,13 @@ class CrawlPlan:
         since = None if self.since is None else Since(self.since, self.scope)
         workers, each = (_AUTO_WORKERS, _AUTO_PAGES) if isinstance(self.workers, str) else (self.workers, 0)
         if self.strategy == BROWSER:
-            workers = 1  # a helper would be taken for a run of one page in the browser
-        # One that may read no page at a time is no help.
+            workers = 1  # otherwise a helper would be scheduled as a browser run of one page
+        # A helper needs room for at least one page.
         sharing = (min(workers, self.concurrency), each, self.concurrency)
-        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing)
+        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing, self.record_key)
 
     def document(self) -> dict[str, Any]:
-        """Plain values, as they are kept with the run; `of` makes the same plan of them."""
+        """Serialize the plan for the run; `of` parses it again."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told["start_urls"] = list(self.start_urls)
         told["order"] = self.order.value
@@ -227,25 +221,28 @@ class CrawlPlan:
         told["fields"] = [dict(each) for each in self.fields]
         told["page_fields"] = [dict(each) for each in self.page_fields]
         if not self.page_fields:
-            del told["page_fields"]  # plans are compared with those of older versions
+            del told["page_fields"]  # so that plans equal those stored by older versions
+        told["record_key"] = list(self.record_key)
+        if not self.record_key:
+            del told["record_key"]
         told["scope"] = self.scope.document()
         told["max_depth"] = told["scope"].pop("max_depth")
         return told
 
     @staticmethod
     def of(document: Mapping[str, Any], *, max_depth: int = MAX_DEPTH) -> "CrawlPlan":
-        """A plan from plain values, or BadInput that names the field. An edge may allow less depth than there is."""
+        """Parse a plan; BadInput names the field. The API and the CLI may allow less depth than a crawl does."""
         for name in document:
             if name not in _KNOWN:
                 raise BadInput(
-                    f"{str(name)[:80]!r} is no option of a crawl",
+                    f"{str(name)[:80]!r} is not a crawl option",
                     field=str(name)[:80],
-                    hint=f"known are {', '.join(sorted(_KNOWN))}",
+                    hint=f"known options: {', '.join(sorted(_KNOWN))}",
                 )
-        starts = _starts(document.get("start_urls"))
-        numbers = {name: _number(name, document[name], max_depth) for name in _RANGES if name in document}
+        starts = option_values.parse_starts(document.get("start_urls"))
+        numbers = option_values.parse_numbers(document, max_depth)
         depth = numbers.pop("max_depth", 1)
-        return CrawlPlan(
+        plan = CrawlPlan(
             start_urls=starts,
             scope=_scope(document.get("scope", {}), starts, depth),
             **numbers,
@@ -260,7 +257,10 @@ class CrawlPlan:
             fields=option_values.parse_fields(document.get("fields", ())),
             page_fields=parse_page_fields(document.get("page_fields")),
             listing=option_values.parse_listing(document.get("listing")),
+            record_key=parse_record_key(document.get("record_key") or None),
         )
+        check_record_key(plan.record_key, plan.every_spec)
+        return plan
 
 
 _FAILURES = frozenset(FailureCode)
@@ -273,8 +273,9 @@ LEFT_OUT = (
     LINK_LIMIT,
     SCROLL_LIMIT,
     LIST_LIMIT,
+    LIST_FAILURE,
     EMPTY_LIST_PAGE,
-)  # rules of ours about pages that were fetched
+)  # built-in rules about fetched pages
 
 
 def final_state(
@@ -313,7 +314,7 @@ def why_failed(
 
 
 def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:
-    """How many further pages may be started; those under way count."""
+    """Return how many more pages may be started, counting those in flight."""
     if bounds.max_bytes is not None and total_bytes >= bounds.max_bytes:
         return 0
     if bounds.max_pages is None:
@@ -322,7 +323,7 @@ def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:
 
 
 def budget_used_up(plan: CrawlPlan, counts: Counts, total_bytes: int, reasons: Mapping[str, int]) -> str | None:
-    """Which budget of the plan keeps a crawl from what it knows of."""
+    """Return the budget of the plan that stops a crawl with known URLs left."""
     has_more = counts.pending + counts.deferred > 0
     if plan.max_bytes is not None and total_bytes >= plan.max_bytes and has_more:
         return "max_bytes"
@@ -360,37 +361,13 @@ def eta_range(
     return low_s, max(low_s, high_s)
 
 
-def _starts(value: object) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
-        raise BadInput("a crawl begins at one address at least", field="start_urls", hint='write ["https://…"]')
-    if len(value) > MAX_STARTS:
-        raise BadInput(
-            f"there are {len(value)} start addresses, more than {MAX_STARTS}",
-            field="start_urls",
-            hint="start several crawls",
-        )
-    for place, each in enumerate(value):
-        parse_target(each, field=f"start_urls[{place}]")
-    return tuple(dict.fromkeys(value))
-
-
 def _scope(value: object, starts: tuple[str, ...], depth: Any) -> Scope:
     if not isinstance(value, Mapping):
-        raise BadInput("the scope is no object", field="scope", hint='write it as {"mode": "site"}')
+        raise BadInput("scope must be an object", field="scope", hint='write it as {"mode": "site"}')
     if "max_depth" in value:
-        raise BadInput("the depth is an option of the crawl", field="scope.max_depth", hint="write it as `max_depth`")
+        raise BadInput(
+            "max_depth is an option of the crawl, not of its scope",
+            field="scope.max_depth",
+            hint="write it as `max_depth`",
+        )
     return Scope.of({**value, "max_depth": depth}, starts)
-
-
-def _number(name: str, value: object, max_depth: int) -> Any:
-    least, most, is_optional = _RANGES[name]
-    if name == "max_depth":
-        most = min(most, max_depth)
-    if value is None and is_optional:
-        return None
-    takes_fractions = name in ("max_seconds", "delay_s")
-    is_number = isinstance(value, int | float if takes_fractions else int) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:  # type: ignore[operator]
-        what = "a number" if takes_fractions else "a whole number"
-        raise BadInput(f"{name} is not {what} in its range", field=name, hint=f"write {least:.0f} to {most:.0f}")
-    return value

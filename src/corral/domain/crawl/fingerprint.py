@@ -1,10 +1,9 @@
-"""A number that says what a text is about: texts that differ in a few words of many have numbers that differ in a few
-bits.
+"""Fingerprints of texts: texts that differ in a few words of many have fingerprints that differ in a few bits.
 
-It is a simhash over a sample of the different words of a text: always the same words, where a text has them. Their
-order does not count, so the same list sorted another way is nothing new. All 64 counters of a word stand side by side
-in one large number, so that adding up words is one addition each; Python's own loop over the bits would take thirty
-times as long.
+A fingerprint is a simhash of a sample of the distinct words of a text; the sampling prefers the same words in every
+text. The order of words does not count, so the same list sorted differently is nothing new. All 64 counters of a word
+are packed into one large integer, so that adding a word is one addition; a loop over the bits in Python would take
+thirty times as long.
 """
 
 import hashlib
@@ -15,7 +14,7 @@ from collections.abc import Collection, Sequence
 from zlib import crc32
 
 NEAR_BITS = 3  # about one word in a hundred
-_MAX_CHARS = 4_000  # what a page is about is said by then
+_MAX_CHARS = 4_000  # enough text to tell what a page is about
 _MAX_REMEMBERED = 20_000
 _SAMPLED = 64
 _PRINTED = 160
@@ -39,7 +38,7 @@ _SPREAD = [struct.pack(">8H", *(byte >> place & 1 for place in range(7, -1, -1))
 
 
 class WordCounters(dict[int, int]):
-    """By the number of a word, 64 bits of it as 64 counters; kept, for the samples of a site share their words.
+    """Maps the hash of a word to its 64 bits as 64 counters. A cache: the samples of a site share their words.
 
     A process that reads many pages has one and passes it to each `sketch`.
     """
@@ -56,16 +55,16 @@ class WordCounters(dict[int, int]):
 def sketch(
     text: str, without: Collection[str] = (), counters: WordCounters | None = None
 ) -> tuple[int, tuple[int, ...]]:
-    """The fingerprint of a text and a sample of its words, for little more than the price of one of them.
+    """Return the fingerprint of a text and a sample of its words, at little more than the cost of one of them.
 
-    Words in `without` (in small letters) do not count: a page that repeats its address says nothing by that.
+    Words in `without` (lower case) do not count: a page that repeats its own URL adds no content.
     """
     named, numbers = _hashes(text, without)
     return _print(named, numbers, counters), _sample(named, numbers)
 
 
 def fingerprint(text: str, counters: WordCounters | None = None) -> int:
-    """64 bits; the same in every process and on every machine. A text without words has 0.
+    """Return 64 bits, the same in every process and on every machine; 0 for a text without words.
 
     Numbers count only where there are many: `Page 18: no results` is nothing new, the table of another day is.
     """
@@ -73,7 +72,7 @@ def fingerprint(text: str, counters: WordCounters | None = None) -> int:
 
 
 def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
-    """The words with the smallest hashes, as hashes: a sample that does not depend on the text.
+    """Return the smallest hashes: a sample of the words that does not depend on the text.
 
     Two texts made of the same words have samples of the same few words, which shows when nothing new comes. The sample
     of a short text is every word. Numbers come after the words, from `NUMBERS_FROM` on, where there are many.
@@ -82,28 +81,26 @@ def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
 
 
 def _print(named: list[int], numbers: list[int], counters: WordCounters | None) -> int:
-    """Of a larger sample: a word more or less should not make another text of it."""
+    """Return the fingerprint of a larger sample, which one word more or less hardly changes."""
     known = WordCounters() if counters is None else counters
     sample = named[:_PRINTED] + numbers[:_PRINTED]
     total = sum(map(known.__getitem__, sample))
-    # Raised so that the first bit of a counter says whether it is more than half.
+    # Add an offset so that the first bit of each counter tells whether it exceeds half.
     total += (_FIRST_BIT - 1 - len(sample) // 2) * _ONES
     return int(total.to_bytes(_LANES.size, "big")[::2].translate(_FIRST_BITS), 2)
 
 
 def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[int]]:
-    """A number for each word, the smallest first; and for those that are numbers themselves, where there are many.
+    """Return the sorted hashes of the words, and those of the numbers if there are many.
 
-    Not remembered: to look a word up among many takes longer than to work its number out.
+    Not cached: a lookup among many words takes longer than hashing.
     """
-    words = set(text[:_MAX_CHARS].split())
+    words = set(text[:_MAX_CHARS].lower().split())
     if without:
-        words = {word for word in words if word.lower().strip(_PUNCTUATION) not in without}
-    # In small letters, but only once for each word: there are far more words in a text than different ones.
+        words = {word for word in words if word.strip(_PUNCTUATION) not in without}
     hashes = sorted(
         {
-            crc32(word.lower().encode("utf-8", "replace"))
-            + (NUMBERS_FROM if not word.isalpha() and _DIGIT.search(word) else 0)
+            crc32(word.encode("utf-8", "replace")) + (NUMBERS_FROM if not word.isalpha() and _DIGIT.search(word) else 0)
             for word in words
         }
     )
@@ -112,7 +109,7 @@ def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[i
 
 
 def _are_many(numbers: int, words: int) -> bool:
-    """A year and a month are not, whatever stands beside them."""
+    """True for more numbers than a year and a month."""
     return numbers >= _MANY_NUMBERS and numbers > (1 - _FEW_NUMBERS) * words
 
 
@@ -121,8 +118,8 @@ def is_near(first: int, second: int) -> bool:
 
 
 class PrintMemory:
-    """Which numbers of 64 bits have been there before, in a quarter of a megabyte: of the last 50,000 to 100,000 for
-    certain. About one in a hundred that has not been there is taken for one that has.
+    """A Bloom filter of 64-bit numbers in a quarter of a megabyte. It remembers at least the last 50,000 to 100,000;
+    about one new number in a hundred is mistaken for a known one.
     """
 
     def __init__(self, bytes_: int = _MEMORY_BYTES, most: int = _MEMORY_PRINTS) -> None:
@@ -132,7 +129,7 @@ class PrintMemory:
         self._count = 0
 
     def has(self, print_: int) -> bool:
-        """Whether it was there before; from now on it was."""
+        """Return whether the number was added before, and add it."""
         first, second = print_ % self._bits, (print_ >> 32) % self._bits
         if any(_is_set(kept, first) and _is_set(kept, second) for kept in (self._now, self._before)):
             return True
@@ -145,9 +142,9 @@ class PrintMemory:
 
 
 class WordMemory:
-    """Which words have been there before, in 32 kB: of the last 20,000 to 40,000 for certain.
+    """A Bloom filter of words in 32 kB. It remembers at least the last 20,000 to 40,000.
 
-    Few of those that have not been there are taken for some that have.
+    Few new words are mistaken for known ones.
     """
 
     def __init__(self) -> None:
@@ -155,7 +152,7 @@ class WordMemory:
         self._count = 0
 
     def add(self, words: Sequence[int]) -> list[int]:
-        """The words that have not been there before; from now on they have."""
+        """Return the words that were not added before, and add them."""
         unseen = []
         for word in words:
             first, second = word % _WORDS_BITS, word * _SPREADING % _WORDS_BITS

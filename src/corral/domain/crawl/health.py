@@ -1,14 +1,14 @@
-"""How the crawling as a whole does: one word, decided from what is there."""
+"""The health of all crawls together, as one word."""
 
 from enum import StrEnum
 from typing import NamedTuple
 
-# What happened before says nothing about how it goes now.
+# Older results say nothing about the present state.
 RECENT_S = 15 * 60.0
-# So few pages can all fail because of one site.
+# Fewer pages may all fail because of one site.
 _ENOUGH_PAGES = 5
 _MAX_ERROR_RATE = 0.5
-# Longer than it takes to claim a task for which there is room, by a multiple.
+# A multiple of the time it takes to claim a task while there is room.
 _PATIENCE_S = 30.0
 
 
@@ -19,7 +19,7 @@ class CrawlHealth(StrEnum):
 
 
 class CrawlLoad(NamedTuple):
-    """What crawls have been at lately, and how many of them take up room here."""
+    """Recent results of crawls, and how many crawls run now."""
 
     active: int = 0
     done: int = 0  # pages, lately

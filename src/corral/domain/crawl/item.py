@@ -10,13 +10,12 @@ from corral.domain.runs.outcome import WaitReason
 
 _KEY_BYTES = 15
 
-# Rows that one transaction writes at most.
+# Maximum rows written by one transaction.
 MAX_ROWS = 1_000
 
-# `due_at` of an item that was deferred and is wanted now: after those that never waited (0), before those that are
-# tried again at a time.
+# `due_at` of a deferred item that is promoted: after items that never waited (0), before retries, which have a time.
 DEFERRED_DUE = 1
-# `due_at` of an item that waited for its host, which may be asked again.
+# `due_at` of an item that waited for its host, which accepts requests again.
 FREED_DUE = 2
 
 # `reason` of a deferred item begins with this.
@@ -24,7 +23,7 @@ DEFERRAL = "waiting:"
 # The item waits for another host than its own, to which it redirects.
 _WAITS_FOR_REDIRECT = f"{DEFERRAL}redirect"
 
-# Kinds of items. Only pages bring records; the others lead to some.
+# Kinds of items. Only pages have records; the others lead to pages.
 PAGE = "page"
 ROBOTS = "robots"  # which names sitemaps
 _SITEMAP = "sitemap"  # with its level: an index names sitemaps of the next
@@ -41,28 +40,13 @@ def sitemap_kind(level: int) -> str:
 
 
 def sitemap_level(kind: str) -> int | None:
-    """From 1; None for what is no sitemap."""
+    """Return the level of a sitemap, from 1; None for any other item."""
     return int(kind.removeprefix(_SITEMAP)) if kind.startswith(_SITEMAP) else None
-
-
-_LISTING = "listing"  # with its number, and how many items those before it have named
-
-
-def listing_kind(number: int, named: int = 0) -> str:
-    return f"{_LISTING}{number}:{named}"
-
-
-def listing_place(kind: str) -> tuple[int, int] | None:
-    """The number of a list page, from 1, and how many items were named before it; None for what is none."""
-    if not kind.startswith(_LISTING):
-        return None
-    number, _, named = kind.removeprefix(_LISTING).partition(":")
-    return int(number), int(named)
 
 
 def listing_key(key: str) -> str:
     """Return the key of a URL read as a list page, which is another item than the page itself."""
-    return short_key(f"{_LISTING} {key}")
+    return short_key(f"listing {key}")
 
 
 def short_key(key: str) -> str:
@@ -73,10 +57,10 @@ def short_key(key: str) -> str:
 class Change(StrEnum):
     """What happened to a page since an earlier crawl."""
 
-    NEW = "new"  # it was not recorded then
+    NEW = "new"  # not recorded then
     CHANGED = "changed"
     UNCHANGED = "unchanged"
-    GONE = "gone"  # it was, and answers 404 or 410 now
+    GONE = "gone"  # recorded then, and answers 404 or 410 now
 
 
 class DiscoveredLink(NamedTuple):
@@ -110,22 +94,22 @@ class Item(NamedTuple):
     kind: str = PAGE
     # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
     known: tuple[str, str | None, str | None] | None = None
-    is_back: bool = False  # it had to wait: pages at greater depth may have been read meanwhile
-    is_deferred: bool = False  # it was suspected of being part of a trap, and everything else was fetched first
-    found_on: str | None = None  # the address of the page that led to it first
+    is_back: bool = False  # it waited: deeper pages may have been fetched meanwhile
+    is_deferred: bool = False  # suspected trap: everything else was fetched first
+    found_on: str | None = None  # URL of the first page that linked to it
     rank: float = 0.0  # as in DiscoveredLink
 
 
 class PageSignals(NamedTuple):
     """What a page showed beside its record and links. Decisions in the worker use it; it is not stored."""
 
-    canonical: DiscoveredLink | None = None  # the page of which this one says that it is the same
-    print: int | None = None  # what its text is about, as a number
+    canonical: DiscoveredLink | None = None  # target of rel=canonical
+    print: int | None = None  # fingerprint of its text
     words: tuple[int, ...] = ()  # a sample of them: see domain.crawl.fingerprint
-    loads_more: bool = False  # its scripts probably bring more when it is scrolled
-    scripts: tuple[str, ...] = ()  # addresses of the script files of its own site
+    loads_more: bool = False  # scrolling probably loads more
+    scripts: tuple[str, ...] = ()  # URLs of script files on its own site
     is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
-    sessions: tuple[tuple[str, str], ...] = ()  # links with a session id that does not count: their addresses and keys
+    sessions: tuple[tuple[str, str], ...] = ()  # links whose session id was removed: URLs and keys
 
 
 class ItemResult(NamedTuple):
@@ -141,7 +125,7 @@ class ItemResult(NamedTuple):
     details: dict[str, Any] | None = None  # by field: see Fetched.details
     found: tuple[DiscoveredLink, ...] = ()
     http_status: int | None = None
-    size: int = 0  # bytes that arrived
+    size: int = 0  # bytes received
     is_late: bool = False  # read after its first turn: other pages may have been read at greater depth meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = (
@@ -149,11 +133,22 @@ class ItemResult(NamedTuple):
     )
     version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
     change: Change | None = None
-    dropped: int = 0  # links of the page that are not among `found`: there were too many
-    merged: int = 0  # addresses seen on it first that differ from others only in a session id
+    dropped: int = 0  # links dropped from `found` because there were too many
+    merged: int = 0  # new URLs that differ from known ones only in a session id
     seen: PageSignals | None = None
     depth: int | None = None  # the depth at which it was read, which its links were judged by
     counts: bool = True  # as an attempt, where it is to be tried again
+    more: tuple[tuple[str, dict[str, Any] | None], ...] = ()  # further records of the page, with their details
+
+    def split_records(self) -> "list[ItemResult]":
+        """One result per record of the page: the second has the key of the item and `#2`."""
+        if self.record is None or not self.more:
+            return [self]
+        others = [
+            self._replace(key=f"{self.key}#{number}", record=record, details=details, more=(), page=None)
+            for number, (record, details) in enumerate(self.more, 2)
+        ]
+        return [self._replace(more=()), *others]
 
 
 class BatchReport(NamedTuple):
@@ -164,8 +159,8 @@ class BatchReport(NamedTuple):
     want: int
     is_last: bool = False  # the answer says how many items ended for which reason
     traps: dict[str, Any] | None = None  # what was learned of templates: see engine.worker.kinds.crawl.traps
-    at_once: int = 0  # pages that the worker may read at once until it hears the answer
-    is_done: bool = False  # the worker has nothing left to do, as far as it knows
+    at_once: int = 0  # concurrency of the worker until it receives the answer
+    is_done: bool = False  # the worker has no items left
 
 
 class Batch(NamedTuple):
@@ -176,18 +171,19 @@ class Batch(NamedTuple):
     size: int = 0  # bytes fetched so far
     next_due_s: float | None = None  # until the next item is due, where none is due now
     left_s: float | None = None  # of the time the crawl may take
-    dropped: int = 0  # links so far that there were too many of
-    merged: int = 0  # addresses so far that differ from others only in a session id
+    dropped: int = 0  # links dropped so far because there were too many
+    merged: int = 0  # URLs so far that differ from known ones only in a session id
     traps: dict[str, Any] | None = None  # the answer to what was told of templates
     reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
     changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl
-    at_once: int | None = None  # how many pages may be read at once from now on; None is what the plan says
+    at_once: int | None = None  # new concurrency of the worker; None keeps that of the plan
     is_shared: bool = False  # with other workers
-    is_over: bool = False  # to a helper: there is nothing left to help with
+    is_over: bool = False  # to a helper: no work is left
     helpers: int = 0  # runs of helpers that this step queued
     empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
     examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
     held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
+    row_keys: dict[str, Any] | None = None  # to the last report, with a record key: see describe_keys
 
 
 class StoredItem(NamedTuple):
@@ -207,6 +203,6 @@ class StoredItem(NamedTuple):
     due_in_s: float
     updated_at: int
     kind: str = PAGE
-    losses: int = 0  # workers that died while they held it
+    losses: int = 0  # worker processes that died while holding it
     change: str | None = None  # since an earlier crawl
     lastmod: str | None = None

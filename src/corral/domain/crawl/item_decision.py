@@ -4,13 +4,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
+from corral.domain.crawl.item import DiscoveredLink, Item, listing_key
+from corral.domain.crawl.job_pages import Listing
+from corral.domain.errors import BadInput
+from corral.domain.lists.counters import next_address
+from corral.domain.lists.position import MAX_FAILURES, listing_kind, listing_place
+from corral.domain.net.canonical import link_of
+from corral.domain.net.retry_after import retry_after_s
+from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
-from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s, retry_after_s
+from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s
 
-# Nothing was learned of the page: it goes back as it was.
+# The attempt says nothing about the page: the item goes back unchanged.
 _PAGE_BASE_S = 2.0
 _START_S = 1.0
-_NEVER_BETTER = frozenset({"tls", "dns"})  # of a start address: another attempt a second later ends the same way
+_NEVER_BETTER = frozenset({"tls", "dns"})  # of a start URL: another attempt a second later ends the same way
+_GONE = (404, 410)
 _GIVEN_BACK = frozenset({FailureCode.WORKER_LOST, FailureCode.CANCELLED})
 
 
@@ -70,3 +79,28 @@ def _may_retry(failure: Failed) -> bool:
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
     return failure.code in RETRIED
+
+
+def is_end_of_list(item: Item, failure: Failed) -> bool:
+    """A list page that was counted to, and that no page links to, is missing after the last one."""
+    place = listing_place(item.kind)
+    return place is not None and place.is_guess and failure.http_status in _GONE
+
+
+def follow_failed_list_page(item: Item, plan: CrawlPlan) -> tuple[DiscoveredLink, ...]:
+    """Return the numbered list page after one that failed: one page in the middle must not cost all later ones."""
+    place = listing_place(item.kind)
+    if place is None or plan.listing is None or not place.step or place.failures >= MAX_FAILURES:
+        return ()
+    listing = Listing.of(plan.listing)
+    url = next_address(item.url, place.slot, place.step)
+    if url is None or place.number >= listing.max_pages or place.named >= listing.max_items:
+        return ()
+    try:
+        target = parse_target(url)
+    except BadInput:
+        return ()
+    link = link_of(target, plan.counting_params)
+    kind = listing_kind(place._replace(number=place.number + 1, failures=place.failures + 1, is_guess=True))
+    reason = plan.scope.refuses(link.url, 0)
+    return (DiscoveredLink(link.url, listing_key(link.key), target.authority, 0, reason, 0.0, None, kind),)

@@ -1,11 +1,14 @@
-"""The values of a crawl's plan that are neither numbers nor its scope, each checked by itself."""
+"""Parse and check each option of a crawl plan, except its scope."""
 
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from corral.domain.crawl.scope import MAX_DEPTH
 from corral.domain.errors import BadInput
+from corral.domain.net.url import parse_target
 
+MAX_STARTS = 10_000
 MAX_FIELDS = 200
 MAX_KEYWORDS = 50
 MAX_PARAMS = 50
@@ -18,15 +21,29 @@ MAX_WORKERS = 64
 LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
 _MAX_ID_CHARS = 100
 
+# Numeric options of a plan: minimum, maximum, and whether None is allowed.
+_RANGES: dict[str, tuple[float, float, bool]] = {
+    "max_depth": (1, MAX_DEPTH, False),
+    "max_pages": (1, 100_000_000, False),
+    "max_bytes": (1, 10**15, True),
+    "max_seconds": (1, 30 * 86_400, True),
+    "max_per_host": (1, 100_000_000, True),
+    "concurrency": (1, 256, False),
+    "retry_attempts": (1, 5, False),
+    "delay_s": (0, 3600, True),
+    "browser_pages": (0, 1_000_000, False),
+    "max_scrolls": (0, 10_000, False),
+}
+
 
 class Order(StrEnum):
-    BREADTH = "breadth"  # the nearest to the start first
-    BEST = "best"  # the highest score first
+    BREADTH = "breadth"  # nearest to the start first
+    BEST = "best"  # highest score first
 
 
 def parse_flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
-        raise BadInput(f"{name} is neither true nor false", field=name, hint="write true or false")
+        raise BadInput(f"{name} must be true or false", field=name, hint="write true or false")
     return value
 
 
@@ -35,19 +52,19 @@ def parse_order(value: object) -> Order:
         return Order(str(value))
     except ValueError:
         raise BadInput(
-            f"{str(value)[:80]!r} is no order", field="order", hint=f"write one of {', '.join(Order)}"
+            f"unknown order {str(value)[:80]!r}", field="order", hint=f"write one of {', '.join(Order)}"
         ) from None
 
 
 def parse_params(value: object) -> tuple[str, ...]:
-    """Names of parameters, in small letters."""
+    """Parse the names of query parameters, in lower case."""
     if not value:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
-        raise BadInput("the parameters are no list of names", field="keep_params", hint='write ["sid"]')
+        raise BadInput("keep_params must be a list of names", field="keep_params", hint='write ["sid"]')
     if len(value) > MAX_PARAMS or any(len(each) > _MAX_KEYWORD_CHARS for each in value):
         hint = f"give {MAX_PARAMS} at most, of {_MAX_KEYWORD_CHARS} characters at most"
-        raise BadInput("these are too many parameters, or too long ones", field="keep_params", hint=hint)
+        raise BadInput("too many parameters, or a name is too long", field="keep_params", hint=hint)
     return tuple(dict.fromkeys(each.strip().lower() for each in value))
 
 
@@ -55,25 +72,25 @@ def parse_keywords(value: object, order: Order) -> tuple[str, ...]:
     if not value:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) and each.strip() for each in value):
-        raise BadInput("the keywords are no list of words", field="keywords", hint='write ["…", "…"]')
+        raise BadInput("keywords must be a list of words", field="keywords", hint='write ["…", "…"]')
     if len(value) > MAX_KEYWORDS or any(len(each) > _MAX_KEYWORD_CHARS for each in value):
         hint = f"give {MAX_KEYWORDS} at most, of {_MAX_KEYWORD_CHARS} characters at most"
-        raise BadInput("these are too many keywords, or too long ones", field="keywords", hint=hint)
+        raise BadInput("too many keywords, or a keyword is too long", field="keywords", hint=hint)
     if order is not Order.BEST:
-        raise BadInput("keywords say what is best, and the order is another one", field="keywords", hint="order=best")
+        raise BadInput("keywords need order=best", field="keywords", hint="order=best")
     return tuple(dict.fromkeys(each.strip().lower() for each in value))
 
 
 def parse_since(value: object) -> str | None:
     if value is not None and (not isinstance(value, str) or not 1 <= len(value) <= _MAX_ID_CHARS):
-        raise BadInput("this is no run", field="since", hint=f'write the id of a crawl, or "{LAST}"')
+        raise BadInput("since must be the id of a crawl", field="since", hint=f'write the id of a crawl, or "{LAST}"')
     return value
 
 
 def parse_strategy(value: object) -> str:
     if value not in STRATEGIES:
         raise BadInput(
-            f"{str(value)[:80]!r} is no strategy of a crawl", field="strategy", hint=f"write {', '.join(STRATEGIES)}"
+            f"unknown crawl strategy {str(value)[:80]!r}", field="strategy", hint=f"write {', '.join(STRATEGIES)}"
         )
     return str(value)
 
@@ -84,7 +101,7 @@ def parse_user_agent(value: object) -> str | None:
     is_text = isinstance(value, str) and value.isascii() and value.isprintable() and 1 <= len(value.strip()) <= 200
     if not is_text:
         hint = "write up to 200 printable ASCII characters"
-        raise BadInput("this cannot be sent as a user agent", field="user_agent", hint=hint)
+        raise BadInput("the user agent cannot be sent as a header", field="user_agent", hint=hint)
     return str(value).strip()
 
 
@@ -93,22 +110,55 @@ def parse_workers(value: object) -> int | str:
         return AUTO
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_WORKERS:
         hint = f'write 1 to {MAX_WORKERS}, or "{AUTO}"'
-        raise BadInput("this is no number of workers", field="workers", hint=hint)
+        raise BadInput("workers must be a number", field="workers", hint=hint)
     return value
 
 
 def parse_listing(value: object) -> dict[str, Any] | None:
     if value is not None and (not isinstance(value, Mapping) or not isinstance(value.get("item_links"), Mapping)):
-        raise BadInput("a list needs links to its items", field="listing", hint='write {"item_links": {"css": "…"}}')
+        raise BadInput("listing needs item_links", field="listing", hint='write {"item_links": {"css": "…"}}')
     return None if value is None else dict(value)
 
 
 def parse_fields(value: object) -> tuple[dict[str, Any], ...]:
-    """Field specifications as documents; what they mean is checked where they are used."""
+    """Check only the form of field specifications; the code that uses them checks their content."""
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, Mapping) for each in value):
-        raise BadInput("the fields are no list of objects", field="fields", hint='write [{"name": "title"}]')
+        raise BadInput("fields must be a list of objects", field="fields", hint='write [{"name": "title"}]')
     if len(value) > MAX_FIELDS:
-        raise BadInput(f"there are more than {MAX_FIELDS} fields", field="fields", hint="collect fewer at once")
+        raise BadInput(f"more than {MAX_FIELDS} fields", field="fields", hint="collect fewer fields per crawl")
     return tuple(dict(each) for each in value)
+
+
+def parse_starts(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list | tuple) or not value or not all(isinstance(each, str) for each in value):
+        raise BadInput("a crawl needs at least one start URL", field="start_urls", hint='write ["https://…"]')
+    if len(value) > MAX_STARTS:
+        raise BadInput(
+            f"{len(value)} start URLs, more than {MAX_STARTS}",
+            field="start_urls",
+            hint="start several crawls",
+        )
+    for index, each in enumerate(value):
+        parse_target(each, field=f"start_urls[{index}]")
+    return tuple(dict.fromkeys(value))
+
+
+def parse_numbers(document: Mapping[str, Any], max_depth: int) -> dict[str, Any]:
+    """Parse the numeric options of a document. The API and the CLI may allow less depth than a crawl does."""
+    return {name: _parse_number(name, document[name], max_depth) for name in _RANGES if name in document}
+
+
+def _parse_number(name: str, value: object, max_depth: int) -> Any:
+    least, most, is_optional = _RANGES[name]
+    if name == "max_depth":
+        most = min(most, max_depth)
+    if value is None and is_optional:
+        return None
+    takes_fractions = name in ("max_seconds", "delay_s")
+    is_number = isinstance(value, int | float if takes_fractions else int) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:  # type: ignore[operator]
+        what = "a number" if takes_fractions else "a whole number"
+        raise BadInput(f"{name} must be {what} within its range", field=name, hint=f"write {least:.0f} to {most:.0f}")
+    return value

@@ -17,16 +17,16 @@ else:
 _SECRET_HEADERS = frozenset({"cookie", "set-cookie", "set-cookie2", "authorization", "proxy-authorization"})
 
 
-# Of kept pages in one report: many large ones are told one after the other.
+# Upper limit of archived bytes in one report; larger pages go into separate reports.
 _TOLD_CHARS = 32 * 1024 * 1024
 
 
 class ArchivedPage(NamedTuple):
-    """As it is read back."""
+    """An archived page as read from the store."""
 
     id: int
     url: str
-    requested_url: str | None  # where a redirect led here from
+    requested_url: str | None  # the URL that redirected here
     http_status: int
     headers: list[list[str]]
     packed: bytes
@@ -46,7 +46,7 @@ def page_document(
     body: bytes,
     fetched_at: int,
 ) -> dict[str, Any]:
-    """What a worker tells of a page: plain values, which travel as JSON."""
+    """Return a page as JSON values, for the report of a worker."""
     return {
         "url": redact(url),
         "requested_url": None if requested_url is None else redact(requested_url),
@@ -66,7 +66,7 @@ def _redact_header(name: str, value: str) -> str:
 
 
 def split_by_size(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:
-    """The first of them, as many as fit into a report; and the others."""
+    """Split results into those that fit into a report and the rest."""
     total = 0
     for count, each in enumerate(ended):
         total += 0 if each.page is None else len(each.page["body"])

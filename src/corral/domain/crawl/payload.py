@@ -48,8 +48,8 @@ class CrawlPayload(CommonPayload):
 
 @dataclass(frozen=True)
 class CrawlHelperPayload(CrawlPayload):
-    helper: int = 0  # its number: the items with this number are its own
-    crawl_started: float | None = None  # the crawl's time limit is the helper's, too
+    helper: int = 0  # number of the helper; items with this number belong to it
+    crawl_started: float | None = None  # the helper has the time limit of the crawl
     crawl_run: str = ""
 
     @classmethod
@@ -68,7 +68,7 @@ class CrawlHelperPayload(CrawlPayload):
 
 
 def helper_payload(crawl: Payload, *, helper: int, started: float | None, run_id: str) -> Payload:
-    """The crawl's own options, whatever version wrote them, and the helper's."""
+    """Return the payload of a helper: the options of the crawl, of any version, and its own."""
     return Payload({**crawl.document(), "helper": helper, "crawl_started": started, "crawl_run": run_id})
 
 

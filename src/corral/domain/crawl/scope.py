@@ -1,4 +1,4 @@
-"""Which addresses belong to a crawl: one decision per link, which names the rule that refuses it."""
+"""Decide which URLs belong to a crawl, and name the rule that excludes the others."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_PATTERNS = 100
 MAX_DOMAINS = 1_000
 MAX_DEPTH = 100
 
-# Files that hardly any page comes out of, by the end of their names.
+# File name extensions that almost never belong to a page.
 _IMAGES = "png jpg jpeg gif webp avif svg ico bmp tif tiff heic psd ai eps"
 _ARCHIVES = "zip gz tgz bz2 xz zst 7z rar tar jar war deb rpm apk dmg iso img exe msi bin pkg whl"
 _MEDIA = "mp3 m4a ogg oga opus wav flac aac mp4 m4v mov avi mkv webm mpg mpeg wmv flv m3u8"
@@ -33,7 +33,7 @@ class ScopeMode(StrEnum):
 
 
 class Refusal(StrEnum):
-    """The rules, in the order they are asked."""
+    """The rules, in the order in which they are applied."""
 
     TOO_LONG = "too_long"
     TOO_DEEP = "too_deep"
@@ -59,7 +59,7 @@ class Scope:
     max_depth: int = 1
 
     def document(self) -> dict[str, Any]:
-        """All but the starts, which the plan of the crawl has."""
+        """Return the scope without the start URLs, which the crawl plan stores."""
         return {
             "mode": self.mode.value,
             "include": list(self.include),
@@ -70,13 +70,13 @@ class Scope:
 
     @staticmethod
     def of(document: Mapping[str, Any], starts: Sequence[str], *, field: str = "scope") -> "Scope":
-        """A scope from plain values, or BadInput that names the field."""
+        """Parse a scope; BadInput names the field that is wrong."""
         for name in document:
             if name not in _FIELDS:
                 raise BadInput(
-                    f"{str(name)[:80]!r} is no rule of a scope",
+                    f"{str(name)[:80]!r} is not a scope option",
                     field=f"{field}.{str(name)[:80]}",
-                    hint=f"known are {', '.join(sorted(_FIELDS))}",
+                    hint=f"known options: {', '.join(sorted(_FIELDS))}",
                 )
         include = _patterns(document.get("include"), f"{field}.include")
         exclude = _patterns(document.get("exclude"), f"{field}.exclude")
@@ -118,7 +118,7 @@ class Scope:
         return tuple(UrlPattern(text) for text in self.exclude)
 
     def refuses(self, url: str, depth: int) -> Refusal | None:
-        """The rule that keeps this canonical address out of the crawl, None where none does."""
+        """Return the rule that excludes this canonical URL, or None."""
         path_at = url.find("/", 8)  # behind `http://h`, the shortest there is
         refusal = self._refusal(url, path_at, depth)
         return None if refusal is not None and url in self._spellings else refusal
@@ -128,7 +128,7 @@ class Scope:
             return Refusal.TOO_DEEP
         if self._homes and not self._is_home(url, path_at):
             return Refusal.OUT_OF_SCOPE
-        # After the rules that a person chose: this one is ours, and what it leaves out makes a crawl partial.
+        # After the rules that the user chose: this rule is built in, and what it excludes makes a crawl partial.
         if len(url) > MAX_URL_CHARS:
             return Refusal.TOO_LONG
         if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
@@ -158,7 +158,7 @@ class _Home:
         return host == self.host or (self.with_subdomains and host.endswith(self.host) and _is_below(host, self.host))
 
     def holds(self, url: str, path_at: int) -> bool:
-        """True below the folder, and for the folder itself written without its slash."""
+        """True below the folder, and for the folder itself without its trailing slash."""
         if url.startswith(self.folder, path_at):
             return True
         return url[path_at:].partition("?")[0] + "/" == self.folder
@@ -206,12 +206,12 @@ def _mode(value: object, field: str) -> ScopeMode:
         return ScopeMode(str(value))
     except ValueError:
         known = ", ".join(ScopeMode)
-        raise BadInput(f"{str(value)[:80]!r} is no scope", field=field, hint=f"write one of {known}") from None
+        raise BadInput(f"unknown scope {str(value)[:80]!r}", field=field, hint=f"write one of {known}") from None
 
 
 def _depth(value: object, field: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_DEPTH:
-        raise BadInput("the depth is not a whole number in its range", field=field, hint=f"write 1 to {MAX_DEPTH}")
+        raise BadInput("max_depth must be a whole number within its range", field=field, hint=f"write 1 to {MAX_DEPTH}")
     return value
 
 
@@ -219,9 +219,9 @@ def _texts(value: object, field: str, most: int) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise BadInput("this is not a list of texts", field=field, hint='write it as ["…", "…"]')
+        raise BadInput(f"{field} must be a list of strings", field=field, hint='write it as ["…", "…"]')
     if len(value) > most:
-        raise BadInput(f"there are {len(value)}, more than {most}", field=field, hint="combine or drop some")
+        raise BadInput(f"{len(value)} entries, more than {most}", field=field, hint="combine or drop some")
     return tuple(value)
 
 
@@ -238,5 +238,5 @@ def _domain(text: str, field: str) -> str:
     except BadInput:
         target = None
     if target is None or target.path != "/" or target.query is not None or target.port != 443:
-        raise BadInput(f"{text[:80]!r} is no domain", field=field, hint="write it as example.com, without http://")
+        raise BadInput(f"{text[:80]!r} is not a domain", field=field, hint="write it as example.com, without http://")
     return target.host

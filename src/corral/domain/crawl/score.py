@@ -1,4 +1,4 @@
-"""Which address of a crawl is fetched first, where the best come first: a few reasons, added up.
+"""The score of a URL in a crawl with order=best: a sum of a few points.
 
 | reason | points |
 |:--|--:|
@@ -28,7 +28,7 @@ def score_of(
     *,
     age_days: int | None = None,
 ) -> float:
-    """Of a canonical address; `keywords` are in small letters."""
+    """Return the score of a canonical URL. `keywords` are in lower case."""
     path_at = url.find("/", 8)
     path, _, query = url[path_at:].lower().partition("?")
     said = f"{path} {query} {text.lower()}"
@@ -45,7 +45,7 @@ def score_of(
 
 
 def age_in_days(lastmod: str | None, today: date) -> int | None:
-    """By what a sitemap says; None where it says no day, or one that has not come yet."""
+    """Return the age by the lastmod of a sitemap; None without one, or if it is in the future."""
     try:
         age = (today - date.fromisoformat((lastmod or "")[:10])).days
     except ValueError:

@@ -1,4 +1,4 @@
-"""Statistics of crawled pages per site: one row for each way a page can end, however many pages there are."""
+"""Statistics of crawled pages per site: one row per result, however many pages there are."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -41,19 +41,19 @@ class SiteStatistics:
 
     @property
     def error_rate(self) -> float | None:
-        """Of the pages that were to be had, how many were not."""
+        """Return the share of failed pages among those fetched or failed."""
         ended = self.done + self.failed.total()
         return self.failed.total() / ended if ended else None
 
 
 def host_of(authority: str) -> str:
-    """Without the port: what is learnt of a site elsewhere is kept by host, too."""
+    """Return the host without its port, as the site memory does."""
     host, _, port = authority.rpartition(":")
     return host if host and port.isdigit() else authority
 
 
 def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
-    """Pages with their authority, added up; in one order for everybody."""
+    """Add up pages by host and result, in the same order for every writer."""
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:
         if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:

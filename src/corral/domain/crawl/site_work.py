@@ -13,7 +13,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.run import Run
 
 MAX_NAME_CHARS = 200
-# Of the pages that were tried, the share that failed: from here on a site is not well, and from there it fails.
+# Share of failed pages from which a site counts as degraded, and as failed.
 _DEGRADED = 0.1
 _FAILING = 0.5
 
@@ -25,11 +25,11 @@ class SiteWork:
 
     @staticmethod
     def of(site: str, urls: Sequence[str]) -> "SiteWork":
-        """These pages and no others: nothing is followed, left out as a copy, or held back for being alike."""
+        """Plan exactly these pages: no links are followed, no duplicates or suspected traps are excluded."""
         if not 1 <= len(site.strip()) <= MAX_NAME_CHARS:
-            raise BadInput("a site has no name", field="site", hint=f"1 to {MAX_NAME_CHARS} characters")
+            raise BadInput("a site needs a name", field="site", hint=f"1 to {MAX_NAME_CHARS} characters")
         if isinstance(urls, str) or not urls:
-            raise BadInput(f"no addresses are given for {site}", field="urls", hint='write ["https://…", "https://…"]')
+            raise BadInput(f"no URLs are given for {site}", field="urls", hint='write ["https://…", "https://…"]')
         pages = {url_key(parse_target(url, field="urls")) for url in urls}
         plan = {
             "start_urls": list(urls),

@@ -1,4 +1,4 @@
-"""What a crawl left out by a rule of ours, and how to get it: a crawl that left something out is not complete."""
+"""What built-in rules left out of a crawl, and the option that includes it. Such a crawl is not complete."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from corral.domain.crawl.traps import PROVEN
 from corral.domain.runs.outcome import FailureCode
 
 LINKS_DROPPED = "links_dropped"
-# The site's own rules, and what the caller asked for, are none of ours.
+# Rules of the site and options of the caller are not built-in rules.
 _NOT_OURS = frozenset({"robots", Refusal.OUT_OF_SCOPE.value})
 _RULES = frozenset({*(trap.value for trap in PROVEN), Refusal.TOO_LONG.value, SITEMAP_CUT, *LEFT_OUT})
 # How to get what a rule holds back: on the command line, and in a job or over HTTP.
@@ -17,7 +17,7 @@ TRAP_FIELD = "avoid_traps"
 
 
 def count_omissions(reasons: Mapping[str, int], links_dropped: int) -> dict[str, int]:
-    """By rule, how many addresses a rule of ours left out. Depth, patterns and budgets are rules of the caller."""
+    """Count the URLs that built-in rules left out, by rule. Depth, patterns and budgets are rules of the caller."""
     found = {reason: count for reason, count in reasons.items() if _is_ours(reason) and count}
     return {**found, LINKS_DROPPED: links_dropped} if links_dropped else found
 

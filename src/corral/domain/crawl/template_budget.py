@@ -1,4 +1,4 @@
-"""What the templates of a crawl cost and bring: which addresses come last, and which templates never end.
+"""Counts per template of a crawl, which decide which URLs come last and which templates never end.
 
 Content is evidence, never proof. A template whose pages bring nothing new is *starved*: its addresses are deferred, and
 fetched in order when nothing else is left. Only growth proves that it has no end. A finite set drains: its pages lead
@@ -74,7 +74,7 @@ class TemplateBudget:
         self._suspects: dict[str, int] = {}  # growth of names that are no chains
 
     def admit(self, template: str) -> Trap | None:
-        """Why this new address is deferred, or refused; None lets it in and counts it."""
+        """Return why this new URL is deferred or refused; None admits and counts it."""
         if self._find_endless(template) is not None:
             return Trap.ENDLESS
         variants = variants_of(template)
@@ -86,13 +86,13 @@ class TemplateBudget:
         return Trap.NO_NEW_CONTENT if self._find_starved(template) is not None else None
 
     def hold(self, template: str, *, is_deferred: bool) -> Trap | None:
-        """Why an address is not fetched now. One that was deferred before is fetched, unless it proved to be a trap."""
+        """Return why a URL is not fetched now. A deferred URL is fetched unless its template proved to be a trap."""
         if self._find_endless(template) is not None:
             return Trap.ENDLESS
         return Trap.NO_NEW_CONTENT if not is_deferred and self._find_starved(template) is not None else None
 
     def behind(self, template: str, trap: Trap) -> str:
-        """The name that an address of this template is held back by."""
+        """Return the name that holds back a URL of this template."""
         if trap is Trap.QUERY_VARIANTS:
             return variants_of(template) or template
         found = self._find_endless(template) if trap is Trap.ENDLESS else self._find_starved(template)
@@ -109,12 +109,12 @@ class TemplateBudget:
         is_dated: bool = False,
         found_on: str | None = None,
         closing: Collection[int] = (),
+        leads_back: bool = False,
     ) -> list[str]:
-        """Count a page by the fingerprint of its content, a sample of its words, the templates of all new addresses
-        it led to, whether any page of the crawl had that content before, the template of the page it was found on, and
-        `closing`, numbers of the known pages beside it that it leads to.
+        """Count a page, and return the names (`names_of`) that this proves to be endless.
 
-        Returns the names (`names_of`) that this proves to be endless.
+        `led_to` are the templates of all new addresses on the page, `closing` numbers of the known pages beside it that
+        it leads to. `is_again`: another page of the crawl had this content. `leads_back`: it links to `found_on`.
         """
         variants = variants_of(template)
         led_by_name = [names_of(each) for each in led_to]
@@ -123,14 +123,14 @@ class TemplateBudget:
         endless = []
         for name in names_of(template):
             tally = self._tally(name)
-            # Both are remembered, whatever the other says.
+            # Remember words and fingerprint, whichever of them is new.
             unseen = self._remember_words(tally, words, is_template=name == template)
             is_new = _has_new_word(words, unseen, is_template=name == template)
             is_new = (name == variants or self._is_new_print(tally, print_)) and is_new
             own = sum(name in names for names in led_by_name)
             # Filters lead from one set of parameters to another: all addresses of the path count as growth.
             spread = own if variants is None else sum(variants in names for names in led_by_name)
-            tally.spread.add(spread, is_again=is_again, is_dated=is_dated, closing=closing)
+            tally.spread.add(spread, is_again=is_again, is_dated=is_dated, closing=closing, leads_back=leads_back)
             leads_on = own < len(led_by_name)
             is_thin = tally.spread.is_invented and 0 < len(words) >= _WORDS_OF_INVENTED * len(unseen) and not leads_on
             is_new = leads_on or (is_new and not is_again)
@@ -144,7 +144,7 @@ class TemplateBudget:
                 if not is_new and self._grows_without_end(name, tally, own):
                     endless.append(name)
         if variants is not None and all(are_new):
-            # It does not count against the others of its path.
+            # A page with new content does not count against the query limit of its path.
             tally = self._tally(variants)
             tally.admitted = max(0, tally.admitted - 1)
         return endless
@@ -152,16 +152,20 @@ class TemplateBudget:
     # -- growth ------------------------------------------------------------------------------------------
 
     def growth(self, names: Collection[str]) -> dict[str, float]:
-        """How suspect each of these names is by its growth; deferred addresses of the least suspect come first."""
-        return {name: self._growth_of(name) for name in names if name in self._tallies}
+        """Return the suspicion of each name by its growth; deferred URLs of the least suspect name come first."""
+        suspects = {_place_of(name) for name, tally in self._tallies.items() if tally.is_suspect(name)}
+        return {name: self._growth_of(name, suspects) for name in names if name in self._tallies}
 
-    def _growth_of(self, name: str) -> float:
-        growth = self._tallies[name].suspicion(name)
+    def _growth_of(self, name: str, suspects: set[str]) -> float:
+        is_alone = suspects <= {_place_of(name)}
+        growth = self._tallies[name].suspicion(name, is_alone=is_alone)
         if growth or "?" in name:
             return growth
         # The days of a calendar add nothing themselves; the months beside them in their folder do.
         folder = self._tallies.get(family_of(name))
-        return 0.0 if folder is None or name.endswith("…") else folder.suspicion(family_of(name)) / 2
+        if folder is None or name.endswith("…"):
+            return 0.0
+        return folder.suspicion(family_of(name), is_alone=is_alone) / 2
 
     def _grows_without_end(self, name: str, tally: TemplateTally, yielded: int) -> bool:
         """Count a barren page with the number of new addresses of its own kind; return whether that proves a trap."""
@@ -209,7 +213,7 @@ class TemplateBudget:
         return max(limits.chain, limits.chain_alone - 2 * grown_beside)
 
     def _grown_beside(self, name: str) -> int:
-        """Pages of growth of all suspects that do not count the same pages as this name."""
+        """Return the pages of growth of all suspects except those that count the same pages as this name."""
         own, grown = _place_of(name), Counter[str]()
         for suspect, pages in self._suspects.items():
             place = _place_of(suspect)
@@ -220,7 +224,7 @@ class TemplateBudget:
     # -- content -----------------------------------------------------------------------------------------
 
     def _count(self, tally: TemplateTally, *, is_new: bool, is_thin: bool) -> None:
-        """A page with thin content is no growth, but it does not save its name from being deferred."""
+        """Count a page as barren or new. Thin content does not count as growth, but does not prevent deferral."""
         if is_new and not is_thin:
             tally.barren = 0 if self._is_starved(tally) else max(0, tally.barren - _FORGIVEN)
             forgiven = min(_FORGIVEN_GROWTH, tally.grown)
@@ -232,7 +236,7 @@ class TemplateBudget:
     def _is_new_print(self, tally: TemplateTally, print_: int) -> bool:
         near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
         if near is not None:
-            # What keeps coming back is what has to be remembered.
+            # Move it to the end: a fingerprint that repeats must not be forgotten.
             tally.prints.remove(near)
             tally.prints.append(near)
             return False
@@ -249,7 +253,7 @@ class TemplateBudget:
         unseen = [word for word in words if word not in tally.words]
         tally.words.update(dict.fromkeys(unseen))
         while len(tally.words) > self.limits.words:
-            # What is forgotten will be new again: rather one page too many than one too few.
+            # A forgotten word counts as new again, which costs a page instead of losing one.
             del tally.words[next(iter(tally.words))]
         return unseen
 
@@ -273,7 +277,7 @@ class TemplateBudget:
         return None
 
     def list_held(self) -> dict[str, Trap]:
-        """Every name whose addresses are deferred or refused now, with the rule."""
+        """Return every name whose URLs are deferred or refused now, with the rule."""
         found: dict[str, Trap] = {}
         for name, tally in self._tallies.items():
             if tally.is_endless:
@@ -301,14 +305,14 @@ class TemplateBudget:
             self._tallies[name] = TemplateTally.of(tally)
 
     def forget(self, places: Collection[str]) -> None:
-        """Everything of these places; the worker that has them now keeps it."""
+        """Drop the counts of these hosts, which another worker took over."""
         self._tallies = {
             name: tally for name, tally in self._tallies.items() if host_key_of_template(name) not in places
         }
         self._touched = {name for name in self._touched if host_key_of_template(name) not in places}
 
     def changes(self) -> dict[str, list[Any] | None]:
-        """By name, what is to be kept of all that were touched since the last call; None for what is forgotten."""
+        """Return the documents of all names changed since the last call; None for a name that was forgotten."""
         touched, self._touched = self._touched, set()
         tallies = self._tallies
         return {name: tallies[name].document() if name in tallies else None for name in touched}
@@ -320,12 +324,12 @@ class TemplateBudget:
             if len(self._tallies) >= self.limits.templates:
                 self._forget_oldest()
         self._touched.add(name)
-        # Put last: the order of the dictionary is the order of use.
+        # Insert as last: the dictionary is ordered by use.
         self._tallies[name] = tally
         return tally
 
     def _forget_oldest(self) -> None:
-        """Names that hold addresses back are kept as long as there is anything else to forget."""
+        """Forget the name unused for longest; names that hold URLs back come last."""
         tallies = self._tallies.items()
         free = (name for name, tally in tallies if not (tally.is_endless or self._is_starved(tally)))
         oldest = next(free, next((name for name, tally in tallies if not tally.is_endless), None))
@@ -346,10 +350,10 @@ def _has_new_word(words: Sequence[int], unseen: Sequence[int], *, is_template: b
 
 
 def _root_of(name: str) -> str:
-    """The name that all pages directly below the host of this one are counted by."""
+    """Return the name that counts all pages directly below the host."""
     return family_of(name.partition("/")[0] + "/x")
 
 
 def _place_of(name: str) -> str:
-    """What a template has in common with its path with queries, or with its folder."""
+    """Return the path or folder that a template shares with its second name."""
     return name.partition("?")[0] if "?" in name else family_of(name)

@@ -37,7 +37,7 @@ _LEAVES_SHARE = 0.08
 
 
 class Shape(StrEnum):
-    """What the addresses of a template show about it. None of these proves anything."""
+    """What the URLs of a template suggest about it. None of these is a proof."""
 
     PLAIN = "plain"
     DATED = "dated"
@@ -49,16 +49,20 @@ class Shape(StrEnum):
 # Pages that each kind of growth may use at full speed, and how many times as suspect every later page is.
 # A chain may be a gallery, a tree may be a table of contents: these take turns as equals.
 _CHAIN = (0, 1.0)
+# Photos and chapters lead back to the one before; a script that counts up leads on only.
+_ONE_WAY_CHAIN = (0, 3.0)
 _BRANCHING = (0, 1.3)
 _STRUCTURAL = (0, 40.0)
 _COMBINATIONS = (12, 20.0)
 _INVENTED = (12, 20.0)
 _INVENTED_TOKENS = (4, 40.0)
+# Most wide sets that are finite show it within this many pages. More than one suspect would use up a budget with them.
+_FREE_IF_ALONE = 40
 
 
 @dataclass(slots=True)
 class Spread:
-    """What the pages of one template add to the template itself."""
+    """Counts the new URLs of a template that its own pages lead to."""
 
     pages: int = 0
     added: int = 0  # new addresses of the same template
@@ -68,27 +72,39 @@ class Spread:
     recent: float = 0.0  # new addresses per page, among the last pages
     leaves: int = 0  # pages without any link to another page beside them
     closing: set[int] = field(default_factory=set)  # known pages that other pages beside them lead to; the first few
+    leads_back: bool = False  # a page leads to the page on which it was found, or to another known page beside it
 
     def document(self) -> list[Any]:
         counts = [self.pages, self.added, self.repeats, self.gap, self.longest_gap]
-        return [*counts, round(self.recent, 3), self.leaves, sorted(self.closing)]
+        return [*counts, round(self.recent, 3), self.leaves, sorted(self.closing), int(self.leads_back)]
 
     @staticmethod
     def of(document: Sequence[Any]) -> "Spread":
         spread = Spread(*document[:5])
-        if len(document) == 8:
+        if len(document) >= 8:
             spread.recent, spread.leaves, spread.closing = document[5], document[6], set(document[7])
         elif spread.pages:
             spread.recent = spread.added / spread.pages  # as an earlier version wrote it
+        # Earlier versions did not store this; True is the harmless value.
+        spread.leads_back = bool(document[8]) if len(document) > 8 else True
         return spread
 
-    def add(self, added: int, *, is_again: bool = False, is_dated: bool = False, closing: Collection[int] = ()) -> None:
+    def add(
+        self,
+        added: int,
+        *,
+        is_again: bool = False,
+        is_dated: bool = False,
+        closing: Collection[int] = (),
+        leads_back: bool = False,
+    ) -> None:
         self.pages += 1
         self.added += added
         self.repeats += is_again
         window = max(_WINDOW_DATED if is_dated else _WINDOW, _WINDOW_GAPS * self.longest_gap)
         self.recent += (added - self.recent) / min(self.pages, window)
         self.closing.update(islice(closing, max(0, _MAX_CLOSING - len(self.closing))))
+        self.leads_back = self.leads_back or leads_back or bool(closing)
         self.leaves += not added and not closing
         if not added:
             self.gap += 1
@@ -99,31 +115,47 @@ class Spread:
 
     @property
     def is_repeated(self) -> bool:
-        """Most pages say what other pages said before."""
+        """True if most pages repeat the content of other pages."""
         return 2 * self.repeats > self.pages
 
     @property
     def grows(self) -> bool:
-        """At least one new address per page."""
+        """True for at least one new URL per page, among the last pages."""
         return self.recent >= 1
 
     @property
     def is_invented(self) -> bool:
-        """Every page leads to several new ones, none is an end, and hardly a link leads to a page that is known."""
+        """True if every page leads to several new ones, none is a leaf, and hardly any link leads to a known page."""
         if self.recent < _WIDE_RATE or self.leaves >= max(_LEAVES, _LEAVES_SHARE * self.pages):
             return False
         return len(self.closing) < max(_CLOSING, min(_MAX_CLOSING, self.added / _CLOSING_SHARE))
 
-    def suspicion(self, shape: Shape) -> float:
+    @property
+    def _is_one_way(self) -> bool:
+        """True if no page leads to more than one new page, and none leads back."""
+        return not self.leads_back and self.added <= self.pages
+
+    def is_growing(self, shape: Shape) -> bool:
+        """True for a set whose own pages lead to its URLs, and which does not drain."""
+        least_gap = _LEAST_GAP_DATED if shape is Shape.DATED else _LEAST_GAP
+        return bool(self.added) and self.recent >= _DRAINING and self.gap <= least_gap + _LONGER * self.longest_gap
+
+    def is_suspect(self, shape: Shape) -> bool:
+        """True for a growing set with further evidence of a trap, such as dates or invented links."""
+        return self.is_growing(shape) and self._weigh(shape) not in (_CHAIN, _ONE_WAY_CHAIN, _BRANCHING)
+
+    def suspicion(self, shape: Shape, *, is_alone: bool = False) -> float:
         """0 for a set that lists name, and for one that drains or stopped growing; else it rises with every page.
 
         Templates that grow take turns by it, so all of them together cost what the largest finite set needs, and
-        those with more evidence than growth get few turns.
+        those with more evidence than growth get few turns. `is_alone` says that the crawl has no other template of
+        that kind.
         """
-        least_gap = _LEAST_GAP_DATED if shape is Shape.DATED else _LEAST_GAP
-        if not self.added or self.recent < _DRAINING or self.gap > least_gap + _LONGER * self.longest_gap:
+        if not self.is_growing(shape):
             return 0.0
         free, weight = self._weigh(shape)
+        if free and is_alone:
+            free = _FREE_IF_ALONE
         return float(min(self.pages, free) + max(0, self.pages - free) * weight)
 
     def _weigh(self, shape: Shape) -> tuple[int, float]:
@@ -133,11 +165,13 @@ class Spread:
             return _COMBINATIONS
         if self.is_invented:
             return _INVENTED_TOKENS if shape is Shape.TOKEN else _INVENTED
-        return _BRANCHING if self.recent >= _BRANCHING_RATE else _CHAIN
+        if self.recent >= _BRANCHING_RATE:
+            return _BRANCHING
+        return _ONE_WAY_CHAIN if self._is_one_way else _CHAIN
 
 
 class Yields:
-    """How many new addresses of their own kind pages led to, a block of pages at a time."""
+    """Counts how many new URLs of their own template pages led to, in blocks of pages."""
 
     def __init__(self, blocks: Sequence[int] = (), pages: int = _BLOCK, open_sum: int = 0, open_pages: int = 0) -> None:
         self._blocks = [*blocks]
@@ -169,6 +203,6 @@ class Yields:
 
     @property
     def slow_down(self) -> bool:
-        """The second half of the pages led to clearly fewer new ones than the first half."""
+        """True if the second half of the pages led to clearly fewer new ones than the first half."""
         half = len(self._blocks) // 2
         return half > 0 and sum(self._blocks[-half:]) < _SLOWING * sum(self._blocks[:half])

@@ -1,4 +1,4 @@
-"""What a crawl knows about one template: see template_budget, which counts, and template_growth, which weighs."""
+"""The counts of one template of a crawl. template_budget updates them, template_growth judges its growth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ _KEPT_WORDS = 256
 
 @dataclass(slots=True)
 class TemplateTally:
-    """What is known about one name (`traps.names_of`) of a crawl. Its size is bounded, and so is its document."""
+    """The counts of one name (`traps.names_of`) of a crawl. Its size is bounded, and so is its document."""
 
     admitted: int = 0  # addresses with a query that were let in, less those that were worth it
     barren: int = 0  # pages that brought nothing new, less some for each that did
@@ -50,7 +50,7 @@ class TemplateTally:
 
     @property
     def is_combined(self) -> bool:
-        """Several parameters: all their combinations are addresses."""
+        """True for URLs with several parameters, whose combinations are all URLs."""
         return self.query is not None and (not self.query or "&" in self.query)
 
     def note_query(self, template: str) -> None:
@@ -58,11 +58,14 @@ class TemplateTally:
         if query and self.query != query:
             self.query = query if self.query is None else ""
 
-    def suspicion(self, name: str) -> float:
-        return self.spread.suspicion(self._shape(name))
+    def suspicion(self, name: str, *, is_alone: bool) -> float:
+        return self.spread.suspicion(self._shape(name), is_alone=is_alone)
+
+    def is_suspect(self, name: str) -> bool:
+        return self.spread.is_suspect(self._shape(name))
 
     def is_empty_list(self, name: str) -> bool:
-        """Its pages count up and repeat each other: a list without anything in it."""
+        """True for numbered list pages that repeat each other: an empty list."""
         return self.spread.is_repeated and self._shape(name) is Shape.NUMBERED_LIST
 
     def _shape(self, name: str) -> Shape:

@@ -1,6 +1,6 @@
-"""Addresses that never end: those that show it by their shape, and the templates by which the others are counted.
+"""Traps: URLs whose shape proves that they never end, and the templates that group all others.
 
-What a template costs and brings is counted in domain.crawl.template_budget.
+domain.crawl.template_budget counts the pages and the new content of each template.
 """
 
 import re
@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from enum import StrEnum
 
+from corral.domain.lists.counters import PAGE_FOLDERS, PAGE_NAMES
+
 MAX_SEGMENTS = 20
-MAX_REPEATS = 3  # of one segment, anywhere in the path: links that lack their first slash come back to the same folder
-# Events are announced, archives reach back; beyond these only machines go.
+MAX_REPEATS = 3  # of one segment anywhere in the path: relative links that lack their leading slash produce these
+# Event calendars reach this far ahead and archives this far back; beyond that, a calendar is generated.
 YEARS_AHEAD = 2
 YEARS_BACK = 150
 
 _MAX_PATH_CHARS = 120
 _MAX_QUERY_CHARS = 60
 _MAX_SEGMENT_CHARS = 64
-# A whole date anywhere; a year and a month only where they stand alone, for part numbers look like them.
+# A full date anywhere; a year and a month only as a whole segment, because part numbers look like them.
 _DAY = re.compile(r"(?<![0-9])([12][0-9]{3})([-_/.])(?:0?[1-9]|1[0-2])\2(?:0?[1-9]|[12][0-9]|3[01])(?![0-9])")
 _MONTH = re.compile(r"[/=]([12][0-9]{3})[-_/](?:0?[1-9]|1[0-2])(?=[/?&]|$)")
 _FOUR_DIGITS = re.compile("[12][0-9]{3}")
@@ -25,15 +27,10 @@ _YEAR = re.compile(r"([12][0-9]{3})(?:(?:0[1-9]|1[0-2])(?:[0-3][0-9])?)?(?![0-9]
 _DATE_NAMES = frozenset(
     {"year", "month", "date", "day", "week", "y", "yr", "from", "to", "start", "end", "cal", "when"}
 )
-_PAGE_NAMES = frozenset(
-    {"page", "p", "pg", "paged", "pageno", "pagenum", "page_no", "page_num", "pagenumber", "page_number", "pageindex"}
-    | {"offset", "start", "skip", "seite", "pagina"}
-)
-_PAGE_FOLDERS = frozenset({"page", "p", "pg", "seite", "pagina"})
 
 _DATE = re.compile(r"[12][0-9]{3}[-_.][01]?[0-9](?:[-_.][0-3]?[0-9])?(?![0-9])")
 _UUID = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")
-# Letters and digits mixed, as no word is.
+# Letters and digits mixed, unlike a word.
 _TOKEN = re.compile(r"(?<![0-9a-z])(?=[a-z_-]*[0-9])(?=[0-9_-]*[a-z])[0-9a-z_-]{8,}(?![0-9a-z])")
 _NUMBER = re.compile(r"[0-9]+")
 
@@ -55,7 +52,7 @@ PROVEN = frozenset(Trap) - DEFERRING
 
 
 def shape_of(url: str, today: date) -> Trap | None:
-    """The trap this canonical address shows by its shape alone."""
+    """Return the trap that the shape of this canonical URL proves, or None."""
     if url.count("/") >= 6:  # two of them before the host
         segments = url.partition("?")[0].split("/")[3:]
         if len(segments) - (not segments[-1]) > MAX_SEGMENTS:
@@ -69,7 +66,7 @@ def shape_of(url: str, today: date) -> Trap | None:
 def _is_far_date(url: str, this_year: int) -> bool:
     path_at = url.find("/", 8)
     if not _FOUR_DIGITS.search(url, path_at):
-        return False  # most of them, at one glance
+        return False  # fast path: most URLs have no year
     first, last = this_year - YEARS_BACK, this_year + YEARS_AHEAD
     if any(not first <= int(match[1]) <= last for match in _DAY.finditer(url, path_at)):
         return True
@@ -87,7 +84,7 @@ def _years(query: str) -> Iterator[int]:
 
 
 def is_dated(url: str) -> bool:
-    """The address names a day or a month, or has a parameter that does: calendars are made of these."""
+    """True if the URL names a day or a month, or has a date parameter, as calendars do."""
     path_at = url.find("/", 8)
     if _FOUR_DIGITS.search(url, path_at) and (_DAY.search(url, path_at) or _MONTH.search(url, path_at)):
         return True
@@ -96,23 +93,23 @@ def is_dated(url: str) -> bool:
 
 
 def is_numbered_list(template: str) -> bool:
-    """The addresses of this template count the pages of a list: `?page=7`, `?q=x&offset=70`, `/page/7`."""
+    """True for the page numbers of a list: `?page=7`, `?q=x&offset=70`, `/page/7`."""
     path, mark, query = template.partition("?")
     if mark:
-        return any(name in _PAGE_NAMES for name in query.split("&"))
+        return any(name in PAGE_NAMES for name in query.split("&"))
     folder, _, last = path.rpartition("/")
-    return last == "{n}" and folder.rpartition("/")[2] in _PAGE_FOLDERS
+    return last == "{n}" and folder.rpartition("/")[2] in PAGE_FOLDERS
 
 
 def has_token(template: str) -> bool:
-    """The addresses of this template differ in letters and digits that make no word: session ids, hashes, keys."""
+    """True if the URLs of the template differ in random tokens: session ids, hashes, keys."""
     return "{id}" in template
 
 
 def template_of(url: str) -> str:
-    """What addresses of one making have in common: host, path and the names of the parameters, in small letters.
+    """Return the template of a URL: host, path and parameter names in lower case.
 
-    Numbers, dates, hashes and the words of a long name are left out, and so are the values of parameters.
+    Placeholders replace numbers, dates, hashes and slugs; parameter values are dropped.
     """
     start = url.find("://") + 3
     path, mark, query = url[start:].lower().partition("?")
@@ -126,7 +123,7 @@ def template_of(url: str) -> str:
 
 
 def family_of(template: str) -> str:
-    """All templates below one folder of the host: mazes are made of words, too, and then no template comes twice."""
+    """Return the name of all templates below a folder. A maze made of words never repeats a template."""
     path = template.partition("?")[0]
     host, _, rest = path.partition("/")
     folder, slash, _ = rest.partition("/")
@@ -134,18 +131,18 @@ def family_of(template: str) -> str:
 
 
 def variants_of(template: str) -> str | None:
-    """All templates of one path with any query: what the links of a search form or of facets have in common."""
+    """Return the name of all templates of a path with any query, as search forms and facets link to."""
     path, mark, _ = template.partition("?")
     return f"{path}?…" if mark else None
 
 
 def names_of(template: str) -> tuple[str, ...]:
-    """Everything that a page of this template is counted by. The ellipsis is in no address."""
+    """Return the names that a page of this template is counted by. No URL contains the ellipsis."""
     return (template, variants_of(template) or family_of(template))
 
 
 def list_beside(url: str, links: Iterable[str]) -> list[str]:
-    """Those of these addresses that are counted together with `url`: of its path with any query, or of its folder."""
+    """Return the links that are counted together with `url`: same path with any query, or same folder."""
     path, mark, _ = url.partition("?")
     if mark:
         return [link for link in links if link.startswith(f"{path}?")]

@@ -1,17 +1,20 @@
 """Which fields are collected from which pages: the patterns of a crawl, and recipe files."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import make_parser
 from corral.domain.fields.parse import check_unique, parse_fields
+from corral.domain.fields.record_key import check_record_key, parse_record_key
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url_pattern import UrlPattern, parse_pattern
 
 MAX_PATTERNS = 100
-_KNOWN = frozenset({"fields", "pages", "only_fields"})
+_KNOWN = frozenset({"fields", "pages", "only_fields", "key", "parse"})
+ReadCode = Callable[[str], str]  # the text of a file that a recipe file names
 
 
 @dataclass(frozen=True)
@@ -66,37 +69,58 @@ class RecipeFile:
     fields: tuple[FieldSpec, ...] = ()
     pages: tuple[PageFields, ...] = ()
     only_fields: bool = False  # a record has these and its address, and nothing else
+    key: tuple[str, ...] = ()  # see Job.record_key
 
 
-def parse_recipe_file(document: Any) -> RecipeFile:
+def parse_recipe_file(document: Any, read_code: ReadCode) -> RecipeFile:
+    """`parse` names a file with own code; `read_code` reads it."""
     if not isinstance(document, Mapping) or not document:
         raise BadInput("a recipe file is a mapping", field="recipe", hint="for example `fields: [title, price]`")
     for name in document:
         if name not in _KNOWN:
-            hint = f"known are {', '.join(sorted(_KNOWN))}"
+            hint = f"known keys: {', '.join(sorted(_KNOWN))}"
             raise BadInput(f"{str(name)[:80]!r} is no part of a recipe", field=str(name)[:80], hint=hint)
     if not isinstance(only := document.get("only_fields", False), bool):
         raise BadInput("true or false is expected", field="only_fields")
-    fields = _fields(document["fields"], "fields") if document.get("fields") is not None else ()
-    pages = _pages(document.get("pages") or [])
+    fields = _fields_and_code(document, "", read_code)
+    pages = _pages(document.get("pages") or [], read_code)
     if not fields and not pages:
-        raise BadInput("a recipe names at least one field", field="fields", hint="for example `fields: [title]`")
-    return RecipeFile(fields, pages, only)
+        hint = "for example `fields: [title]`, or `parse: shop.py`"
+        raise BadInput("a recipe names at least one field", field="fields", hint=hint)
+    key = parse_record_key(document.get("key"), field="key")
+    check_record_key(key, (*fields, *(spec for each in pages for spec in each.fields)), field="key")
+    return RecipeFile(fields, pages, only, key)
 
 
-def _pages(given: Any) -> tuple[PageFields, ...]:
-    if not isinstance(given, list) or not all(isinstance(each, Mapping) and "fields" in each for each in given):
-        hint = "write `- match: /product/*` with its `fields`"
+def _fields_and_code(document: Mapping[str, Any], where: str, read_code: ReadCode) -> tuple[FieldSpec, ...]:
+    specs = _fields(document["fields"], f"{where}fields") if document.get("fields") is not None else ()
+    file = document.get("parse")
+    if file is None:
+        return specs
+    if not isinstance(file, str) or not file.strip():
+        raise BadInput("parse is the path of a Python file", field=f"{where}parse", hint="for example `parse: shop.py`")
+    return (*specs, make_parser(read_code(file), file, field=f"{where}parse"))
+
+
+def _pages(given: Any, read_code: ReadCode) -> tuple[PageFields, ...]:
+    known = [isinstance(each, Mapping) and bool(each.keys() & {"fields", "parse"}) for each in _list(given)]
+    if not all(known) or not isinstance(given, list):
+        hint = "write `- match: /product/*` with its `fields`, or with `parse`"
         raise BadInput("pages is a list of patterns with their fields", field="pages", hint=hint)
-    named = [
-        {**each, "fields": [spec.document() for spec in _fields(each["fields"], f"pages.{place}.fields")]}
-        for place, each in enumerate(given)
-    ]
+    named = []
+    for place, each in enumerate(given):
+        specs = _fields_and_code(each, f"pages.{place}.", read_code)
+        rest = {name: value for name, value in each.items() if name != "parse"}
+        named.append({**rest, "fields": [spec.document() for spec in specs]})
     try:
         return tuple(PageFields.of(each) for each in parse_page_fields(named))
     except BadInput as problem:
         problem.field = (problem.field or "").replace("page_fields", "pages")
         raise
+
+
+def _list(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else []
 
 
 def _fields(given: Any, field: str) -> tuple[FieldSpec, ...]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import PARSER_NAME
 from corral.domain.fields.rules import parse_rules
 from corral.domain.fields.spec import PAGE_FACTS, FieldSpec, walk
 
@@ -66,7 +67,7 @@ def _check_keys(given: Any, field: str) -> dict[str, Any]:
         if name not in _KNOWN:
             known = ", ".join(sorted(_KNOWN))
             raise BadInput(
-                f"{str(key)[:80]!r} is no part of a field", field=f"{field}.{key}", hint=f"known are {known}"
+                f"{str(key)[:80]!r} is not a key of a field", field=f"{field}.{key}", hint=f"known keys: {known}"
             )
         if value is None:
             continue
@@ -79,6 +80,8 @@ def _check_keys(given: Any, field: str) -> dict[str, Any]:
 def _name(given: Any, field: str) -> str:
     if not isinstance(given, str) or not given.strip():
         raise BadInput("a field has a blank name", field=field, hint="name it or remove it")
+    if given.strip() == PARSER_NAME:
+        raise BadInput(f"{PARSER_NAME} is the name of own code", field=field, hint="name the field otherwise")
     if len(given) > 200 or not given.isprintable():
         raise BadInput("a name has at most 200 printable characters", field=field)
     return given

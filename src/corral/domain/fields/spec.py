@@ -40,6 +40,12 @@ class FieldSpec:
     locale: str | None = None  # how its values are written, instead of the page's language
     rules: FieldRules | None = None
     optional: bool = False  # a page without it lacks nothing
+    code: str | None = None  # own code that makes the whole record: see own_code
+    file: str | None = None  # what errors of the code name
+
+    @property
+    def is_code(self) -> bool:
+        return self.code is not None
 
     @property
     def selector(self) -> str | None:
@@ -49,7 +55,8 @@ class FieldSpec:
     @property
     def is_bare(self) -> bool:
         """Whether it is found by its name, from what the page says about itself."""
-        return not (self.selector or self.regex or self.attr or self.fields or self.page) and self.const is None
+        is_found = self.selector or self.regex or self.attr or self.fields or self.page or self.is_code
+        return not is_found and self.const is None
 
     @property
     def takes_all(self) -> bool:
@@ -59,7 +66,7 @@ class FieldSpec:
     @property
     def depends_on_page(self) -> bool:
         """False where its value is the same whatever the page shows."""
-        return self.const is None and self.page is None
+        return self.const is None and self.page is None and not self.is_code
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "FieldSpec":

@@ -63,7 +63,12 @@ class LaneRoom:
 
     def __init__(self, limit: int, lanes: Lanes) -> None:
         self.total = limit
-        most = {Lane.LIGHT: lanes.light, Lane.BROWSER: lanes.browsers, Lane.CRAWL: lanes.crawls}
+        most = {
+            Lane.LIGHT: lanes.light,
+            Lane.BROWSER: lanes.browsers,
+            Lane.CRAWL: lanes.crawls,
+            Lane.SCRIPT: lanes.scripts,
+        }
         self._left = {lane: limit if count is None else count for lane, count in most.items()}
 
     def of(self, lane: Lane) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 
 
 class Strategy(StrEnum):
@@ -64,6 +65,8 @@ class Job:
     list_config: dict[str, Any] | None = None
     on_captcha: OnTrouble = OnTrouble.FAIL
     on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
+    record_key: tuple[str, ...] = ()  # fields by which a row is recognized in later runs; () is its URL
+    quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier runs
     # Hosts that the user typed at the terminal; the job may reach them even if they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

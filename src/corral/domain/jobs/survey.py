@@ -12,4 +12,5 @@ class Survey(StrEnum):
     PAGE = "page"  # what is there to be collected
     MATCHES = "matches"  # how often each of the asked fields is there
     LIST = "list"  # the first field is the links of a list, a second one the link to its next page
+    CLICK = "click"  # selectors for the element that the only field names: by css, by xpath, or by its text (const)
     RECORDING = "recording"  # the page itself, to be stored as a test

@@ -1,4 +1,4 @@
-"""Patterns of addresses, such as /product/*."""
+"""URL patterns such as /product/*."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -76,7 +76,7 @@ def _problem(text: str) -> str | None:
 
 
 def _normalize_pattern(text: str) -> str:
-    """A pattern as canonical addresses are spelled."""
+    """Return the pattern in the spelling of canonical URLs."""
     text = normalize_escapes(quote(text, safe=_PATTERN_SAFE))
     if text[0] == "/":
         return text

@@ -1,8 +1,8 @@
 """How a worker process executes a run."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.fields.spec import FieldSpec
@@ -58,6 +58,14 @@ class FrontierClient(Protocol):
 
     async def step(self, report: BatchReport) -> Batch: ...
 
+    def notify(self, progress: dict[str, Any]) -> None:
+        """Tell the node how far the run has come; best effort."""
+        ...
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Let the node read or write something in the database; see `engine.node.store_calls`."""
+        ...
+
 
 class RunKind(Protocol):
     """How runs of one kind are executed, inside a worker process."""
@@ -69,6 +77,22 @@ class Executor(Protocol):
     """One way of getting a page."""
 
     async def execute(self, task: Task) -> Outcome: ...
+
+
+class ScriptRunner(Protocol):
+    """Executes scripts; `notify` gets progress and output while one runs."""
+
+    async def execute(self, task: Task, notify: Callable[[dict[str, Any]], None]) -> Outcome: ...
+
+
+StoreCall = Callable[[str, dict[str, Any]], Awaitable[Any]]
+Notify = Callable[[dict[str, Any]], None]
+
+
+class Reconciler(Protocol):
+    """Compares expected keys with inventories; `call` reaches the database through the node."""
+
+    async def execute(self, task: Task, call: StoreCall, notify: Notify) -> Outcome: ...
 
 
 class Prober(Protocol):

@@ -13,6 +13,8 @@ from corral.domain.hosts.limiter import Parking, StoredHost
 from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
+from corral.domain.ports.coverage import CoverageStore
+from corral.domain.queue.task import ImportReport, QueueFile
 from corral.domain.runs.event import Event, EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.intervention import Intervention
@@ -96,6 +98,10 @@ class RunStore(Protocol):
         """Lease due runs by band and age, within the room of their lanes and hosts."""
         ...
 
+    async def add_claimed(self, new: NewRun, drafts: Sequence[EventDraft], owner: Owner, lease_s: float) -> list[Lease]:
+        """Add a run and lease it in one transaction: no other node sees it queued."""
+        ...
+
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]: ...
 
     async def due_again(self, within_s: float, limit: int) -> list[Hint]:
@@ -109,6 +115,14 @@ class RunStore(Protocol):
         ...
 
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
+
+    async def accept_data(self, run_id: str) -> Run:
+        """Make records ordinary that are kept apart because of a verdict; NothingToAccept if there are none."""
+        ...
+
+    async def note_progress(self, lease: Lease, stats: dict[str, Any]) -> None:
+        """Replace the statistics of a run that goes on, while its lease is held."""
+        ...
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int: ...
 
@@ -149,6 +163,10 @@ class CrawlStore(Protocol):
 
     async def trap_groups(self, run_id: str) -> list[dict[str, Any]]:
         """The URLs that trap detection deferred, by rule and template, with an example of each."""
+        ...
+
+    async def count_row_keys(self, run_id: str, key: Sequence[str]) -> dict[str, Any]:
+        """Rows with a key that another row has, with examples, and rows that lack it."""
         ...
 
     async def count_changes(self, run_id: str) -> dict[str, int]:
@@ -306,6 +324,14 @@ class Maintenance(Protocol):
         ...
 
 
+class QueueStore(Protocol):
+    async def add(self, file: QueueFile, registry: str) -> ImportReport: ...
+
+    async def note_ends(self) -> int:
+        """Write down the ends of tasks whose runs have ended."""
+        ...
+
+
 class EngineStore(Protocol):
     """Everything the engine needs of a store."""
 
@@ -337,3 +363,7 @@ class EngineStore(Protocol):
     def nodes(self) -> NodeStore: ...
     @property
     def maintenance(self) -> Maintenance: ...
+    @property
+    def coverage(self) -> CoverageStore: ...
+    @property
+    def queue(self) -> QueueStore: ...

@@ -7,13 +7,19 @@ from enum import StrEnum
 from typing import Any
 
 from corral.domain.quality.profile import MAX_SAMPLE_CHARS, FieldProfile, Profile
+from corral.domain.quality.thresholds import Thresholds
 from corral.domain.quality.value_shape import swap_date
 
 _UNLIKELY = 0.001
 _RARE = 0.02  # a share of a history that counts as never
 _FEW = 3  # values below this number are judged one by one, not as a sample
 _SHOWN_CHARS = 80
+_MARGIN = 0.965
+_MIN_LOST = 1.5  # items of a list, on average
+_MIN_SAMPLES = 5
 _MIN_KNOWN = 4  # characters by which a value is recognized inside another one
+_MIN_CUT = 40  # characters of a text whose beginning alone is a loss; "Blue chair" may become "Blue"
+_MIN_LABELLED = 3  # words of a text before which a label without a colon is recognized; "not available" has none
 _HEAD_CHARS = 80
 _MAX_LABEL_CHARS = 40
 
@@ -25,17 +31,6 @@ class Grade(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Thresholds:
-    is_on: bool = True
-    min_history: int = 5  # good runs; ten times as many records count as well
-    drop: float = 0.3  # of a fill rate or a number of records, as a share
-
-    def has_history(self, profile: Profile) -> bool:
-        records = max((known.asked for known in profile.fields.values()), default=0.0)
-        return profile.runs >= self.min_history or records >= 10 * self.min_history
-
-
-@dataclass(frozen=True, slots=True)
 class DataFinding:
     """What is worse than before, and where. Without a field it concerns the records as a whole."""
 
@@ -44,9 +39,23 @@ class DataFinding:
     before: Any
     after: Any
     grade: Grade = Grade.SUSPECT
+    template: str = ""  # the URL pattern, of a crawl with fields by pattern
 
     def document(self) -> dict[str, Any]:
-        return {"field": self.field, "what": self.what, "before": self.before, "after": self.after}
+        where = {"template": self.template} if self.template else {}
+        return {
+            **where,
+            "field": self.field,
+            "what": self.what,
+            "before": self.before,
+            "after": self.after,
+            "verdict": self.grade.value,
+        }
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "DataFinding":
+        parts = {name: document[name] for name in ("field", "what", "before", "after")}
+        return cls(**parts, grade=Grade(document["verdict"]), template=document.get("template", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +74,25 @@ class DataVerdict:
         return not self.findings
 
 
+def has_history(history: Profile, thresholds: Thresholds) -> bool:
+    """Enough good runs; two of them suffice if they have many records."""
+    records = max((known.asked for known in history.fields.values()), default=0.0)
+    return history.runs >= thresholds.min_history or (history.runs >= 2 and records >= 10 * thresholds.min_history)
+
+
 def judge(history: Profile, run: Profile, thresholds: Thresholds) -> DataVerdict:
     """Compare a run with its history. With little history nothing is judged."""
-    if not thresholds.is_on or not thresholds.has_history(history):
+    if not thresholds.is_on or not has_history(history, thresholds):
         return DataVerdict()
     findings = list(_judge_records(history, run, thresholds))
     for name, known in history.fields.items():
+        if name.partition(".")[0] in thresholds.ignore or known.asked < thresholds.min_history:
+            continue
         observed = run.fields.get(name)
         if observed is not None:
             findings += _judge_field(name, known, observed, thresholds)
+        elif run.open_records and "." not in name:
+            findings += _judge_field(name, known, FieldProfile(asked=run.open_records), thresholds)
         elif _parent_has_values(name, run.fields):
             findings += _judge_field(name, known, FieldProfile(asked=known.asked / history.runs), thresholds)
     return DataVerdict(tuple(findings))
@@ -89,8 +108,10 @@ def _judge_records(history: Profile, run: Profile, thresholds: Thresholds) -> It
     if history.runs < thresholds.min_history or history.records.typical < 3:
         return
     before, after = history.records.typical, run.records.typical if run.records.count else 0.0
-    least = min(0.88 * math.exp(history.records.low), (1 - thresholds.drop) * before)
-    if after < least and before - after >= 2:
+    # With a margin below the least number so far and below the share: a few runs do not show all that is usual. A part
+    # of a record more, because one record is a large share of a short list.
+    least = min(0.95 * math.exp(history.records.low), _MARGIN * (1 - thresholds.drop) * before)
+    if after + 0.25 < least and before - after >= 2:
         grade = Grade.BROKEN if after < before / 4 else Grade.SUSPECT
         yield DataFinding(None, "records", round(before), round(after), grade)
 
@@ -185,13 +206,21 @@ def _units_of(profile: FieldProfile, group: str) -> dict[str, int]:
 
 
 def _judge_sizes(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    # A list varies more than a text; numbers vary most.
-    checks = (("length", 1.7 if seen.length.count >= _FEW else 2.5), ("size", 6.0), ("items", 1.7))
-    for what, factor in checks:
+    # A list varies more than a text; numbers vary most. A page whose value hardly ever changed does not show how far
+    # its next value may differ.
+    caution = 3.0 if seen.values < _FEW and len(known.samples) < _MIN_SAMPLES else 1.0
+    length = 1.7 if seen.length.count >= _FEW else 2.5
+    for what, factor in (("length", caution * length), ("size", caution * 6.0), ("items", _items_factor(known, seen))):
         before, after = getattr(known, what), getattr(seen, what)
         if before.count >= _FEW and after.is_far_from(before, factor):
             return DataFinding(name, what, round(before.typical, 2), round(after.typical, 2))
     return None
+
+
+def _items_factor(known: FieldProfile, seen: FieldProfile) -> float:
+    """Return how far the number of items may differ: lists grow, and lose an item now and then."""
+    lost = known.items.typical - seen.items.typical
+    return 1.7 if lost >= _MIN_LOST else 6.0
 
 
 def _judge_sameness(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
@@ -219,11 +248,19 @@ def _judge_samples(name: str, known: FieldProfile, seen: FieldProfile) -> DataFi
 def _compare_texts(before: str, after: str) -> str | None:
     if swap_date(before) == after:
         return "date_order"
-    if len(before) >= _MIN_KNOWN and 0 < after.find(before[:_HEAD_CHARS]) <= _MAX_LABEL_CHARS:
+    if len(before) >= _MIN_KNOWN and _is_label(after[: max(after.find(before[:_HEAD_CHARS]), 0)], before):
         return "label"
     stem = after.rstrip("….[] ")
     is_shorter = len(stem) < 0.8 * len(before) or (stem != after and len(before) == MAX_SAMPLE_CHARS)
+    is_shorter = is_shorter and (stem != after or len(before) >= _MIN_CUT)
     return "truncated" if len(stem) >= _MIN_KNOWN and is_shorter and before.startswith(stem) else None
+
+
+def _is_label(head: str, text: str) -> bool:
+    """Whether the words before a known text name it. A digit before a number, or a negation, makes another value."""
+    if not 0 < len(head) <= _MAX_LABEL_CHARS or not any(each.isalpha() for each in head):
+        return False
+    return head.rstrip().endswith((":", "：")) or (head.endswith(" ") and len(text.split()) >= _MIN_LABELLED)
 
 
 def _example(profile: FieldProfile) -> str:

@@ -16,6 +16,7 @@ MAX_SAMPLE_CHARS = 300
 _MAX_ITEMS = 100  # of a list, whose values are looked at
 _MAX_DISTINCT = 256
 _MAX_DEPTH = 4
+_MAX_VALUES = 1_000  # of one field in one run that are described; whether it is filled is counted for all records
 # After this number of runs older ones count half, so that a profile follows a site that changes slowly.
 _MAX_RUNS = 60.0
 _FLAGS = ("is_placeholder", "is_refusal", "is_cut", "has_label")
@@ -109,6 +110,8 @@ class Profile:
     runs: float = 0.0
     records: Distribution = field(default_factory=Distribution)  # per run
     fields: dict[str, FieldProfile] = field(default_factory=dict)
+    # Of one run whose records name their own fields: a field that none of them names is missing from all of them.
+    open_records: float = 0.0
 
     def merge(self, run: "Profile") -> None:
         """Add one more run."""
@@ -121,6 +124,19 @@ class Profile:
             self.runs, self.records = self.runs / 2, self.records.scale(0.5)
             for known in self.fields.values():
                 known.scale(0.5)
+
+    def replace_part(self, name: str | None, run: "Profile") -> None:
+        """Forget the history of one field, or with None of the number of records, in favour of one run."""
+        if name is None:
+            self.records = run.records.scale(self.runs)
+            return
+        for inner in [each for each in self.fields if each == name or each.startswith(f"{name}.")]:
+            del self.fields[inner]
+        for inner, observed in run.fields.items():
+            if inner == name or inner.startswith(f"{name}."):
+                fresh = self.fields[inner] = FieldProfile()
+                fresh.merge(observed)
+                fresh.scale(self.runs)
 
     def document(self) -> dict[str, Any]:
         fields = {name: known.document() for name, known in self.fields.items()}
@@ -146,6 +162,7 @@ class ProfileBuilder:
     def __init__(self) -> None:
         self._profile = Profile(1.0)
         self._records = 0
+        self._open_fields: set[str] = set()
 
     @property
     def records(self) -> int:
@@ -157,9 +174,21 @@ class ProfileBuilder:
             for name in names:
                 self._add_field(name, record.get(name), is_required=is_required, depth=0)
 
-    def finish(self) -> Profile:
-        if self._records:
-            self._profile.records = Distribution().add(self._records)
+    def add_open(self, record: Mapping[str, Any], required: Iterable[str], optional: Iterable[str] = ()) -> None:
+        """Add a record of own code, which has fields beside those that were asked for."""
+        asked = {*required, *optional}
+        own = [name for name in record if name not in asked]
+        self._open_fields.update(own)
+        self._profile.open_records += 1
+        self.add(record, required, (*optional, *own))
+
+    def finish(self, records: int | None = None) -> Profile:
+        """`records`: how many there are, where only some of them were added."""
+        for name in self._open_fields & self._profile.fields.keys():
+            self._profile.fields[name].asked = self._profile.open_records
+        total = self._records if records is None else records
+        if total:
+            self._profile.records = Distribution().add(total)
         return self._profile
 
     def _add_field(self, name: str, value: Any, *, is_required: bool, depth: int) -> None:
@@ -173,6 +202,8 @@ class ProfileBuilder:
         known.filled += 1
         if isinstance(value, list):
             known.items = known.items.add(len(value))
+        if known.values >= _MAX_VALUES:
+            return
         for each in _values(value):
             if isinstance(each, dict) and not is_money(each):
                 if depth < _MAX_DEPTH:

@@ -28,7 +28,13 @@ _PLACEHOLDER = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _REFUSAL = re.compile(
-    r"\b404\b|not found|no longer (?:available|exists)|access denied|forbidden|are you (?:a )?(?:human|robot)|captcha|"
+    r"^\W*404\b|\b404\W*$|\b(?:error|status|http|code|fehler|erreur|errore?|erro|fout)\W*404\b|"
+    r"\b404\b.{0,20}\b(?:error|not found)|^\W*not found|not found\W*$|not found\s+[-–—|·:]|"
+    r"\b(?:page|site|url|address|file|resource|document|content|product|article|item|listing|server|error)\b"
+    r".{0,60}\bnot found|"
+    r"\bnot found on (?:this|the) (?:server|site)|no longer (?:available|exists)|access denied|"
+    r"^\W*(?:403\W*)?forbidden\W*(?:403\W*)?$|\b403\W+forbidden|access (?:is )?forbidden|"
+    r"are you (?:a )?(?:human|robot)|captcha|"
     r"verify you are|just a moment|unusual traffic|^(?:please )?(?:sign|log) ?in\b|(?:sign|log) in to|"
     r"nicht gefunden|nicht mehr verfügbar|zugriff verweigert|^(?:bitte )?(?:anmelden|einloggen)\b|melden sie sich an|"
     r"introuvable|non trouvée?|accès refusé|^(?:se connecter|connexion|connectez-vous)\b|identifiez-vous|"
@@ -39,6 +45,7 @@ _REFUSAL = re.compile(
 )
 _LABEL = re.compile(r"[^\W\d][\w ]{0,24}\s?[:：]\s?\S")
 _CUT = re.compile(r"(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
+_END_CHARS = 8  # where a text that was cut off says so
 _MAX_REFUSAL = 120  # a longer text may well speak of logins
 
 
@@ -102,7 +109,7 @@ def _describe_text(whole: str) -> ValueShape:
         length=length,
         text=text,
         is_refusal=len(text) <= _MAX_REFUSAL and _REFUSAL.search(text) is not None,
-        is_cut=_CUT.search(text) is not None,
+        is_cut=_CUT.search(text[-_END_CHARS:]) is not None,
         has_label=_LABEL.match(text) is not None,
     )
 
@@ -136,8 +143,11 @@ def decimal_sign(text: str) -> str:
     if comma >= 0 and dot >= 0:
         return "," if comma > dot else "."
     sign = "," if comma >= 0 else "." if dot >= 0 else ""
-    if not sign or text.count(sign) > 1:
-        return {",": ".", ".": ","}.get(sign, "")
+    if not sign:
+        return ""
+    if text.count(sign) > 1:  # 1.234.567, and neither a version nor an IP address
+        is_grouped = all(len(part) == 3 for part in re.sub(r"\D+$", "", text).split(sign)[1:])
+        return {",": ".", ".": ","}[sign] if is_grouped else ""
     decimals = len(re.sub(r"\D+$", "", text)) - text.rfind(sign) - 1
     return sign if decimals != 3 else ""
 

@@ -1,4 +1,4 @@
-"""Files a run leaves behind: what the page looked like when it failed."""
+"""Files a run leaves behind: what the page looked like when it failed, or what a script printed."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,14 @@ from enum import StrEnum
 UNNAMED_FOR_S = 3600.0
 # Freed at once down to this share, so that not every new file costs an old one.
 _FREED_TO = 0.9
-_NAME = re.compile(r"([0-9a-f]{32})(\.png|\.html\.txt)")
+_NAME = re.compile(r"([0-9a-f]{32})(\.png|\.html\.txt|\.stdout\.txt|\.stderr\.txt)")
 
 
 class ArtifactKind(StrEnum):
     SCREENSHOT = "screenshot"
     HTML = "html"
+    STDOUT = "stdout"  # of a script
+    STDERR = "stderr"
 
     @property
     def content_type(self) -> str:
@@ -24,7 +26,7 @@ class ArtifactKind(StrEnum):
 
     @property
     def suffix(self) -> str:
-        return ".png" if self is ArtifactKind.SCREENSHOT else ".html.txt"
+        return ".png" if self is ArtifactKind.SCREENSHOT else f".{self.value}.txt"
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,9 @@ class EventKind(StrEnum):
     ROBOTS_TRUNCATED = "robots_truncated"  # nothing changed: robots.txt was read up to its first 500 KiB
     TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate
     RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
+    DATA_VERDICT = "data_verdict"  # with PARTIAL or FAILED: the data is worse than that of earlier runs
+    KEY_PROBLEMS = "key_problems"  # with COMPLETED, PARTIAL: rows share a record key, or lack it
+    DATA_ACCEPTED = "data_accepted"  # nothing changed: a person accepted the data in spite of its verdict
     HELPER_JOINED = "helper_joined"  # nothing changed: another worker takes a share of the crawl
     HELPER_LEFT = "helper_left"  # nothing changed: its share goes back
 
@@ -65,6 +68,9 @@ _MESSAGES = {
     EventKind.ROBOTS_TRUNCATED: ("warn", "robots.txt truncated"),
     EventKind.TLS_UNVERIFIED: ("warn", "Certificates are not verified"),
     EventKind.RECIPE_RECORDED: ("info", "Recipe recorded"),
+    EventKind.DATA_VERDICT: ("warn", "Data verdict"),
+    EventKind.KEY_PROBLEMS: ("warn", "Record keys are missing or doubled"),
+    EventKind.DATA_ACCEPTED: ("info", "Data accepted"),
     EventKind.HELPER_JOINED: ("info", "Helper joined"),
     EventKind.HELPER_LEFT: ("info", "Helper left"),
 }

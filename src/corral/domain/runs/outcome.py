@@ -38,6 +38,8 @@ class Fetched:
     details: tuple[dict[str, Any], ...] = ()
     # The values of the first record before they were converted, to look for them in the calls of a page.
     raw: dict[str, Any] | None = None
+    # The failure code of a result with problems.
+    flaw: "Failed | None" = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,7 @@ class Failed:
     stats: dict[str, Any] = field(default_factory=dict)
     traceback: str | None = None
     artifacts: tuple[Artifact, ...] = ()  # what the page looked like
+    records: tuple[dict[str, Any], ...] = ()  # of a script that sent some before it failed
 
 
 class WaitReason(StrEnum):

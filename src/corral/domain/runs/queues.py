@@ -6,15 +6,14 @@ from typing import NamedTuple, Protocol
 
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.run import CRAWL, Lanes
-
-SCRIPT = "script"  # the kind of a run that executes a script
+from corral.domain.runs.run import CRAWL, SCRIPT, Lanes
 
 
 class Lane(StrEnum):
     LIGHT = "light"
     BROWSER = "browser"
     CRAWL = "crawl"
+    SCRIPT = "script"
 
 
 class Queue(StrEnum):
@@ -58,6 +57,8 @@ class Waker(Protocol):
 def lane_of(kind: str, strategy: Strategy) -> Lane:
     if kind == CRAWL:
         return Lane.CRAWL
+    if kind == SCRIPT:
+        return Lane.SCRIPT
     return Lane.BROWSER if strategy is Strategy.BROWSER else Lane.LIGHT
 
 
@@ -76,6 +77,8 @@ def limit_to_queues(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
     """The free room of a node that serves only these queues."""
     if Queue.HTTP not in queues:
         lanes = lanes._replace(light=0, crawls=0)
+    if Queue.SCRIPT not in queues:
+        lanes = lanes._replace(scripts=0)
     return lanes if Queue.BROWSER in queues else lanes._replace(browsers=0)
 
 

@@ -20,6 +20,8 @@ class Record:
     data: dict[str, Any]
     created_at: datetime
     details: dict[str, Any] = field(default_factory=dict)  # by field: source, confidence, raw value, problems
+    row_key: str | None = None  # the same in every run of the job; None where that is the item key
+    verdict: str | None = None  # of its run, if the record is kept apart because of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,3 +30,8 @@ class RecordFilter:
     run_id: str | None = None
     from_ms: int | None = None
     to_ms: int | None = None
+    with_withheld: bool = False  # also records that are kept apart; those of one run are always included
+
+    @property
+    def is_only_ordinary(self) -> bool:
+        return self.run_id is None and not self.with_withheld

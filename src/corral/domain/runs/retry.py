@@ -3,10 +3,10 @@
 import hashlib
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from corral.domain.jobs.job import OnTrouble, Strategy
+from corral.domain.net.retry_after import parse_retry_after, retry_after_s
 from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
@@ -14,7 +14,8 @@ from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
-from corral.domain.runs.run import Run, RunAction, RunState, target
+from corral.domain.runs.payload.script import ScriptPayload
+from corral.domain.runs.run import SCRIPT, Run, RunAction, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
 TOO_SLOW = "limit:selector"
@@ -33,6 +34,8 @@ RETRIED = frozenset(
         FailureCode.UNKNOWN,
     }
 )
+# What a script that failed may do better the next time.
+_SCRIPT_RETRIED = frozenset({"exit", "signal", "protocol", "script", "records_file"})
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
 # A replay that ends so is not repeated: the browser gets the page. Where the host asks for patience it gets it.
 _GIVES_UP_REPLAY = frozenset(
@@ -133,7 +136,7 @@ def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now:
         return _give_to_the_browser(run, outcome)
     if not _may_retry(run, outcome):
         return _fail(outcome)
-    told_s = _retry_after_s(outcome.retry_after, now)
+    told_s = parse_retry_after(outcome.retry_after, now)
     if told_s is not None and told_s > policy.max_wait_s:
         return _fail(outcome, retry_after_s=round(told_s, 3))
     wait_s = retry_after_s(outcome.retry_after, now)
@@ -146,7 +149,9 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         return Transition(
             action=RunAction.COMPLETE_PARTLY,
             events=(EventDraft(EventKind.PARTIAL, {"stats": outcome.stats, "problems": outcome.problems}),),
+            failure=outcome.flaw,
             stats={**outcome.stats, "problems": outcome.problems},
+            records=outcome.records,
         )
     if not outcome.missing:
         if (flaw := _flaw_of(outcome)) is not None:
@@ -240,7 +245,7 @@ def _why_missing(stats: dict[str, Any]) -> str:
 
 
 def _can_escalate(run: Run, policy: RetryPolicy) -> bool:
-    return ESCALATES_TO.get(run.resolved_strategy) in policy.offers
+    return run.kind != SCRIPT and ESCALATES_TO.get(run.resolved_strategy) in policy.offers
 
 
 def _recipe_is_useless(run: Run, failure: Failed) -> bool:
@@ -270,6 +275,8 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
 def _may_retry(run: Run, failure: Failed) -> bool:
     if run.attempt >= run.max_attempts:
         return False
+    if run.kind == SCRIPT and failure.code is FailureCode.BAD_RESPONSE:
+        return failure.detail in _SCRIPT_RETRIED or (failure.detail or "").startswith("http_5")
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500
     return failure.code in RETRIED
@@ -317,13 +324,14 @@ def _fail(failure: Failed, **more: Any) -> Transition:
         events=(EventDraft(EventKind.FAILED, {**_describe_attempt(failure), **more}),),
         failure=failure,
         stats={**failure.stats, **more},
+        records=failure.records,
     )
 
 
 def _retry(
     run: Run, failure: Failed, policy: RetryPolicy, now: datetime, *, wait_s: float | None, escalates: bool
 ) -> Transition:
-    delay_s = wait_s if wait_s is not None else backoff_s(policy, run.attempt, seed=run.id)
+    delay_s = wait_s if wait_s is not None else backoff_s(_policy_of(run, policy), run.attempt, seed=run.id)
     events = []
     strategy = ESCALATES_TO[run.resolved_strategy] if escalates else None
     if strategy is not None:
@@ -346,12 +354,22 @@ def _retry(
     )
 
 
+def _policy_of(run: Run, policy: RetryPolicy) -> RetryPolicy:
+    """A scraper may have a backoff of its own."""
+    if run.kind != SCRIPT:
+        return policy
+    payload = run.payload.read(ScriptPayload)
+    return replace(policy, base_s=payload.retry_base_s or policy.base_s, cap_s=payload.retry_cap_s or policy.cap_s)
+
+
 def _describe_attempt(failure: Failed) -> dict[str, Any]:
     meta: dict[str, Any] = {"failure_code": failure.code.value, "error_message": failure.message}
     if failure.detail:
         meta["failure_detail"] = failure.detail
     if failure.traceback:
         meta["traceback"] = failure.traceback
+    if "output" in failure.stats:  # of a script: the end of what it printed
+        meta["output"] = failure.stats["output"]
     return meta
 
 
@@ -362,26 +380,3 @@ def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
     digest = hashlib.blake2b(f"{seed}:{attempt}".encode(), digest_size=8).digest()
     unit = int.from_bytes(digest, "big") / 2**64
     return plain_s * (1 + policy.jitter * (2 * unit - 1))
-
-
-def retry_after_s(value: str | None, now: datetime) -> float | None:
-    """Return the seconds of a Retry-After header, between one second and one hour; None if it is unusable."""
-    told_s = _retry_after_s(value, now)
-    return None if told_s is None else max(1.0, min(3600.0, told_s))
-
-
-def _retry_after_s(value: str | None, now: datetime) -> float | None:
-    """What the header says, however absurd."""
-    if value is None:
-        return None
-    text = value.strip()
-    if text.isascii() and text.isdigit():
-        # More than twelve digits cannot be meant; int() of a megabyte of digits is an attack.
-        return float(int(text[:12]))
-    try:
-        when = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
-        return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return (when - now).total_seconds()

@@ -147,6 +147,8 @@ class Run(NamedTuple):
 PAGE = "page"
 SURVEY = "survey"
 SELFTEST = "selftest"
+SCRIPT = "script"  # the kind of a run that executes a script
+RECONCILE = "reconcile"  # the kind of a run that compares expected keys with inventories
 CRAWL = "crawl"  # the kind of a run with items that are URLs
 CRAWL_HELPER = "crawl_helper"  # a run that reads pages of its parent, a crawl
 WITH_ITEMS = frozenset({CRAWL, CRAWL_HELPER})
@@ -159,10 +161,19 @@ class Lanes(NamedTuple):
     browsers: int | None = None
     crawls: int | None = None
     light: int | None = None
+    scripts: int | None = None
     suspects: int | None = None  # 0: the isolation worker is not free
 
 
 EVERY_LANE = Lanes()
+
+# A script that is told to end has five seconds for it; then it is killed, and that takes a moment, too.
+_SCRIPT_STOPS_IN_S = 7.0
+
+
+def stop_margin_s(kind: str) -> float:
+    """How long a run of this kind may take to stop after its time limit or a cancel."""
+    return _SCRIPT_STOPS_IN_S if kind == SCRIPT else 0.0
 
 
 class Lease(NamedTuple):

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from corral.domain.quality.run_profile import ObservedData
 from corral.domain.runs.artifact import Artifact
 from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import Lease
@@ -13,3 +14,4 @@ class Settlement(NamedTuple):
     attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`
     recipe: dict[str, Any] | None = None  # what the attempt taught about the site, still to be kept
     artifacts: tuple[Artifact, ...] = ()  # what the attempt left behind
+    data: ObservedData | None = None  # what is judged by the history of the job

@@ -25,7 +25,7 @@ def cookies_of_text(text: str) -> list[dict[str, Any]]:
         pairs = rows[0].strip().removeprefix("Cookie:").removeprefix("cookie:").split(";")
         return [_of_pair(pair, number) for number, pair in enumerate(pairs) if pair.strip()]
     raise BadInput(
-        "these are no cookies",
+        "the text contains no cookies",
         field="cookies",
         hint="a list of cookies, a cookies.txt as curl writes it, or name=value; name=value",
     )
@@ -34,7 +34,9 @@ def cookies_of_text(text: str) -> list[dict[str, Any]]:
 def _of_line(line: str, number: int) -> dict[str, Any]:
     cells = line.removeprefix(_HTTP_ONLY).split("\t", _COLUMNS - 1)
     if len(cells) != _COLUMNS or not cells[4].strip().lstrip("-").isdigit():
-        raise BadInput(f"cookie {number + 1} has not the seven columns of a cookies.txt", field=f"cookies.{number}")
+        raise BadInput(
+            f"cookie {number + 1} does not have the seven columns of a cookies.txt", field=f"cookies.{number}"
+        )
     domain, subdomains, path, secure, expires, name, value = (cell.strip() for cell in cells)
     bare = domain.removeprefix(".")
     return {

@@ -19,9 +19,9 @@ from corral.domain.hosts.breaker import Sign, sign_of
 from corral.domain.hosts.limiter import Answer, host_key_of
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
+from corral.domain.net.retry_after import retry_after_s
 from corral.domain.net.url import Target
 from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, WaitReason
-from corral.domain.runs.retry import retry_after_s
 from corral.engine.hosts.messages import (
     CrawlDelay,
     FromLimiter,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from corral.domain.jobs.job import Strategy
 from corral.domain.ports.execution import task_of
 from corral.domain.runs.payload.common import CommonPayload
-from corral.domain.runs.run import CRAWL, WITH_ITEMS, Lease
+from corral.domain.runs.run import CRAWL, SCRIPT, WITH_ITEMS, Lanes, Lease, stop_margin_s
 from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
@@ -75,9 +75,20 @@ class Assignment:
         waiting = sum(by_browser(lease) for lease in self._waiting)
         return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
 
-    def crawl_room(self, at_most: int) -> int:
+    def free_lanes(self, crawls: int, scripts: int, ended: Sequence[Lease]) -> Lanes:
+        """Return the room of each lane. Runs that ended count until their end is stored."""
+        browsers = self.browser_room() - sum(map(by_browser, ended))
+        ended_scripts = sum(lease.run.kind == SCRIPT for lease in ended)
+        return Lanes(
+            max(0, browsers),
+            max(0, self._room_of_kind(CRAWL, crawls)),
+            scripts=max(0, self._room_of_kind(SCRIPT, scripts) - ended_scripts),
+            suspects=self.isolation_room(),
+        )
+
+    def _room_of_kind(self, kind: str, at_most: int) -> int:
         executing = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
-        return at_most - sum(lease.run.kind == CRAWL for lease in [*executing, *self._waiting, *self._suspects])
+        return at_most - sum(lease.run.kind == kind for lease in [*executing, *self._waiting, *self._suspects])
 
     def helper_room(self) -> int:
         """Return whether a worker without a crawl is free: two crawls in one process make neither of them faster."""
@@ -151,7 +162,8 @@ class Assignment:
     def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.StartRun:
         timeout_s = self._timeout_s(lease)
         now = time.monotonic()
-        worker.held[lease.key] = HeldLease(lease, started=now, deadline=now + timeout_s + _MARGIN_S)
+        deadline = now + timeout_s + _MARGIN_S + stop_margin_s(lease.run.kind)
+        worker.held[lease.key] = HeldLease(lease, started=now, deadline=deadline)
         return wire.start_run(task_of(lease, timeout_s))
 
     def _timeout_s(self, lease: Lease) -> float:
@@ -205,10 +217,14 @@ class Assignment:
                 if held.cancelled_at is None and now > held.deadline:
                     held.timed_out = True
                     self._cancel(worker, key)
-                elif held.cancelled_at is not None and now > held.cancelled_at + _KILL_AFTER_S:
+                elif held.cancelled_at is not None and now > held.cancelled_at + _kill_after_s(held):
                     stubborn.append(worker)
                     break
         return [worker for worker in stubborn if not worker.retiring]
+
+
+def _kill_after_s(held: HeldLease) -> float:
+    return _KILL_AFTER_S + stop_margin_s(held.lease.run.kind)
 
 
 def by_browser(lease: Lease) -> bool:

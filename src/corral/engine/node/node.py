@@ -15,18 +15,20 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.loss import DeathCause
 from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import Lanes, Lease, Run
+from corral.domain.runs.run import Lease, Run
 from corral.domain.runs.settlement import Settlement
 from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.limiter_sync import LimiterSync
-from corral.engine.node.assign import Assignment, by_browser
+from corral.engine.node.assign import Assignment
 from corral.engine.node.change_signal import ChangeSignal
 from corral.engine.node.memory import MemoryLimit
 from corral.engine.node.options import NodeOptions
 from corral.engine.node.pool import Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
+from corral.engine.node.progress import ProgressWriter
 from corral.engine.node.renewer import LEASE_S, HeldLeases, Renewer
 from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
+from corral.engine.node.store_calls import StoreCalls
 from corral.engine.worker.attempt import out_of_time, report_self_cancel, settlement_of
 from corral.runtime.new_ids import new_owner
 
@@ -59,18 +61,18 @@ class Node:
         source: RunSource | None = None,
     ) -> None:
         self._source = source or PollingSource(store)
-        self._note = note
-        self._teach = teach
+        self._note, self._teach = note, teach
         self.owner = new_owner()
         self._store = store
         self._policy, self._options = policy, options
         self._pulse = pulse
-        hosts = store.hosts
-        self._sync = LimiterSync(hosts, self.owner, options.host_rules, self._until_stored, self._write, wake=self.wake)
+        calls, rules = StoreCalls(store, self._write), options.host_rules
+        self._sync = LimiterSync(store.hosts, self.owner, rules, self._until_stored, self._write, wake=self.wake)
         self.limiter = self._sync.limiter
         stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
+        self.progress = ProgressWriter(store.runs, self._write, pulse.beat)
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
-        self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool))
+        self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool, self.progress.take, calls.take))
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._cancel_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
@@ -202,9 +204,7 @@ class Node:
         return len(leases)
 
     async def _claim_leases(self, room: int) -> list[Lease]:
-        browsers = self._assignment.browser_room() - sum(map(by_browser, self._still_counted()))
-        crawls = max(0, self._assignment.crawl_room(self._options.crawls))
-        lanes = Lanes(max(0, browsers), crawls, suspects=self._assignment.isolation_room())
+        lanes = self._assignment.free_lanes(self._options.crawls, self._options.scripts, self._still_counted())
         hosts = self._sync.room(self._assignment.count_by_host())
         claimed = await self._source.claim(self.owner, room, lanes, hosts)
         self._host_ready_s = hosts.ready_in_s
@@ -231,7 +231,7 @@ class Node:
             self._settling[held.lease.key] = held
             self._unasked.add(held.lease.key)
             self._note_outcome(held.lease.run, outcome, took_s)
-            settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s))
+            settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s, data=held.data))
         self._assignment.fill()
         self._ended += settlements
         if len(self._ended) >= _WORTH_A_WRITE or self.executing <= _WORTH_A_WRITE:

@@ -16,6 +16,7 @@ class NodeOptions:
     timeouts_s: dict[str, float]  # per strategy, where the run does not say
     config: dict[str, Any] = field(repr=False)  # what the workers are told
     crawls: int = 5  # at once
+    scripts: int = 5  # at once
     max_memory_mib: int = 0  # of a worker process; 0 is no limit
     host_rules: HostRules = field(default_factory=HostRules)
     # Returns all vault keys if the workers lack one of the given ones, else None.

@@ -89,6 +89,8 @@ class PoolEvents:
     ready: Callable[[], None]
     reported: Callable[[WorkerProcess, HeldLease, BatchReport], None] = lambda *_: None
     limiter: Callable[[WorkerProcess, ToLimiter], None] = lend_all
+    progressed: Callable[[HeldLease, dict[str, Any]], None] = lambda *_: None
+    called: Callable[[WorkerProcess, HeldLease, wire.CallStore], None] = lambda *_: None
 
 
 class WorkerPool:
@@ -276,9 +278,8 @@ class WorkerPool:
         outcomes: list[tuple[HeldLease, Outcome]] = []
         aborted: list[HeldLease] = []
         for message in frame:
-            if isinstance(message, wire.SendReport):
-                if (held := worker.held.get((message.run_id, message.epoch))) is not None:
-                    self._events.reported(worker, held, message.report)
+            if isinstance(message, wire.SendReport | wire.CallStore | wire.SendProgress):
+                self._pass_on(worker, message)
             elif isinstance(message, wire.RunEnd | wire.RunAborted):
                 held = worker.held.pop((message.run_id, message.epoch), None)
                 if held is None:
@@ -293,6 +294,17 @@ class WorkerPool:
             self._events.outcomes(outcomes)
         if aborted:
             self._events.aborted(aborted)
+
+    def _pass_on(self, worker: WorkerProcess, message: wire.SendReport | wire.CallStore | wire.SendProgress) -> None:
+        held = worker.held.get((message.run_id, message.epoch))
+        if held is None:
+            return
+        if isinstance(message, wire.SendReport):
+            self._events.reported(worker, held, message.report)
+        elif isinstance(message, wire.CallStore):
+            self._events.called(worker, held, message)
+        else:
+            self._events.progressed(held, message.progress)
 
     async def _keep_stderr(self, worker: WorkerProcess) -> None:
         """Keep the tail of its stderr, for the report of its death."""

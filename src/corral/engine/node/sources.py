@@ -8,8 +8,9 @@ from typing import NamedTuple, Protocol
 from corral.domain.hosts.claiming import HostRoom
 from corral.domain.ids import Owner
 from corral.domain.ports.stores import EngineStore
+from corral.domain.runs.event import EventDraft
 from corral.domain.runs.queues import EVERY_QUEUE, Queue, limit_to_queues
-from corral.domain.runs.run import Lanes, Lease
+from corral.domain.runs.run import Lanes, Lease, NewRun
 from corral.engine.node.crawl_helpers import Helpers
 from corral.engine.node.pool import Key
 from corral.engine.node.renewer import LEASE_S
@@ -55,6 +56,21 @@ class SingleRunSource:
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room)
+
+
+class NewRunSource(SingleRunSource):
+    """Adds the one run of a command with its first claim, in one transaction: no other node can take it."""
+
+    def __init__(self, store: EngineStore, new: NewRun, drafts: Sequence[EventDraft]) -> None:
+        super().__init__(store, new.id)
+        self._new: tuple[NewRun, Sequence[EventDraft]] | None = (new, drafts)
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
+        if self._new is None:
+            return await super().claim(owner, room, lanes, hosts)
+        leases = await self._store.runs.add_claimed(*self._new, owner, LEASE_S)
+        self._new = None
+        return leases
 
 
 class RunDelivery(NamedTuple):

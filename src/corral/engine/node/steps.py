@@ -12,8 +12,11 @@ from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
 from corral.domain.ports.stores import EngineStore
+from corral.domain.quality.run_profile import ObservedData
 from corral.domain.runs.empty_fields import FieldCount
+from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
+from corral.domain.verdicts.crawl_profile import CrawlProfile, profile_key_of_crawl
 from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import Key, WorkerProcess
 from corral.engine.worker import messages
@@ -45,9 +48,10 @@ class Steps:
         self._write = write
 
     def take_report(self, worker: WorkerProcess, held: HeldLease, report: BatchReport) -> None:
-        self._write(self._write_report(worker, held.lease, report))
+        self._write(self._write_report(worker, held, report))
 
-    async def _write_report(self, worker: WorkerProcess, lease: Lease, report: BatchReport) -> None:
+    async def _write_report(self, worker: WorkerProcess, held: HeldLease, report: BatchReport) -> None:
+        lease = held.lease
         plan = plan_of(lease.run.payload)
         try:
             # Progress of a crawl frees no room for more runs.
@@ -58,8 +62,12 @@ class Steps:
                 step = step._replace(reasons=_by_reason(await self._store.crawls.count_reasons(lease.run_id)))
                 left_out = list(count_omissions(step.reasons or {}, 0))
                 step = step._replace(examples=await self._store.crawls.examples_of(lease.run_id, left_out))
-                step = step._replace(empty_fields=await self._empty_fields(lease.run_id, plan))
+                step = step._replace(empty_fields=await self._read_records(held, plan, step.counts.done))
                 step = step._replace(held_back=await self._store.crawls.trap_groups(lease.run_id))
+                if plan.record_key:
+                    step = step._replace(
+                        row_keys=await self._store.crawls.count_row_keys(lease.run_id, plan.record_key)
+                    )
                 if plan.since is not None:
                     step = step._replace(changes=await self._store.crawls.count_changes(lease.run_id))
         except Exception as error:
@@ -74,15 +82,23 @@ class Steps:
             if step.helpers:
                 self._wake()
 
-    async def _empty_fields(self, run_id: str, plan: CrawlPlan) -> dict[str, int]:
-        """Count from the stored rows: the counts of a worker are lost with it."""
-        if not plan.fields and not plan.page_fields:
+    async def _read_records(self, held: HeldLease, plan: CrawlPlan, pages: int) -> dict[str, int]:
+        """Profile the data for its verdict, and return the fields that are mostly empty.
+
+        Both are read from the stored rows: the counts of a worker are lost with it.
+        """
+        run = held.lease.run
+        is_judged = run.payload.read(CommonPayload).quality.is_on
+        count, profile, after = FieldCount(plan.fields_for), CrawlProfile(plan), ""
+        if not profile.has_fields and not is_judged:
             return {}
-        count, after = FieldCount(plan.fields_for), ""
-        while batch := await self._store.records.next_batch(run_id, after):
+        while not profile.is_enough and (batch := await self._store.records.next_batch(run.id, after)):
             after = batch[-1].id
             count.add(record.data for record in batch)
-        return count.mostly_empty()
+            profile.add(record.data for record in batch)
+        if is_judged:
+            held.data = ObservedData(profile_key_of_crawl(run.job_id, plan), profile.finish(pages))
+        return count.mostly_empty() if profile.has_fields else {}
 
 
 def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:

@@ -5,17 +5,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, listing_kind, short_key
+from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, short_key
 from corral.domain.crawl.option_values import LAST
 from corral.domain.crawl.payload import CrawlPayload, plan_of
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.lists.position import ListPosition, listing_kind
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.payload.stored import Payload
@@ -33,12 +35,13 @@ _LONGEST_S = 30 * 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class CrawlAccess:
-    """How a crawl reaches its pages: login, proxy, certificate check."""
+    """What a crawl has beside its plan: login, proxy, certificate check, thresholds of its data."""
 
     login: SealedSession | None = None
     proxy: ProxyPolicy | None = None
     verify_tls: bool = True
     requires_auth: bool = False  # with the session of its job
+    quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier crawls
 
 
 USUAL = CrawlAccess()
@@ -87,6 +90,9 @@ class Crawls:
         """Resolve `since` to a run; raise BadInput if no crawl is comparable."""
         if plan.since is None:
             return plan
+        if has_own_code(plan):
+            told = "a crawl with own code cannot be compared with an earlier one"
+            raise BadInput(told, field="since", hint="leave out since, or parse")
         if plan.since == LAST:
             ended = [state for state in RunState if state.is_terminal]
             crawls = await self._store.crawls.newest(ended, _LOOKED_AT)
@@ -104,6 +110,11 @@ class Crawls:
         if (before.fields, before.page_fields) != (plan.fields, plan.page_fields):
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
+
+
+def has_own_code(plan: CrawlPlan) -> bool:
+    patterns = (spec for each in plan.page_fields for spec in each["fields"])
+    return any(spec.get("code") is not None for spec in (*plan.fields, *patterns))
 
 
 def crawl_run(
@@ -125,6 +136,7 @@ def crawl_run(
         verify_tls=access.verify_tls,
         proxy=access.proxy,
         login=access.login,
+        quality=access.quality,
         plan_document=plan.document(),
         about=about or {},
         recipes=tuple(recipes),
@@ -149,7 +161,7 @@ def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
         key = url_key(target, plan.counting_params)
         seed = DiscoveredLink(canonical_url(target), short_key(key), target.authority, 0)
         if plan.listing is not None:
-            seed = seed._replace(key=listing_key(key), kind=listing_kind(1))
+            seed = seed._replace(key=listing_key(key), kind=listing_kind(ListPosition(1)))
         found[seed.key] = seed
     return [*found.values(), *_sitemaps(plan)]
 

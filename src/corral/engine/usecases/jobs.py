@@ -10,6 +10,8 @@ from typing import Any
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
 from corral.domain.errors import BadInput, StorageUnavailable
+from corral.domain.fields.page_fields import PageFields
+from corral.domain.fields.record_key import check_record_key
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, StoredJob
@@ -72,7 +74,7 @@ class Jobs:
         job = replace(before, **changes)
         if changes.get("list_config") is not None and job.crawl_mode is CrawlMode.SINGLE:
             # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
-            raise BadInput("list_config goes with crawl_mode list or crawl", field="list_config", hint="name one")
+            raise BadInput("list_config needs crawl_mode list or crawl", field="list_config", hint="name one")
         if job.target_url != before.target_url:
             # The user trusted the target that was typed, not a later target of the job.
             return await self._check(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
@@ -103,12 +105,18 @@ class Jobs:
 
 def check_what(job: Job, *, is_draft: bool = False) -> None:
     """Check a job. A draft may be incomplete: starting a run of it reports what is missing."""
-    check_fields(job.fields)
+    patterns = _patterns_of(job)
+    if job.fields or not patterns:
+        check_fields(job.fields)
+    specs = (*job.fields, *(spec for each in patterns for spec in each.fields))
+    check_record_key(job.record_key, specs)
+    if job.crawl_mode is not CrawlMode.CRAWL:  # pages of a site have properties beside their fields
+        check_record_key(job.quality.ignore, specs, field="quality.ignore")
     check_frequency(job.frequency)
     check_pages(job, is_draft=is_draft)
     has_links = bool((job.list_config or {}).get(ITEM_LINKS))
     if job.crawl_mode is CrawlMode.LIST and job.list_config is not None and has_links:
-        for spec in Listing.of(job.list_config).fields:
+        for spec in Listing.of(job.list_config).selectors:
             check_selectors(spec, field=f"list_config.{spec.name}")
     if job.crawl_mode is not CrawlMode.SINGLE:
         for name, how in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
@@ -117,7 +125,24 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
                     "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
                 )
         if job.crawl_mode is CrawlMode.CRAWL or has_links:
-            plan_of_job(job, job.max_attempts)  # reports an invalid scope now
+            _check_plan(job)
+
+
+def _patterns_of(job: Job) -> list[PageFields]:
+    given = (job.list_config or {}).get("page_fields") if job.crawl_mode is CrawlMode.CRAWL else None
+    return [PageFields.of(each) for each in given or ()]
+
+
+def _check_plan(job: Job) -> None:
+    """Report an invalid scope, and fields of patterns that cannot be looked for, with their place in list_config."""
+    try:
+        plan = plan_of_job(job, job.max_attempts)
+        if plan.page_fields:
+            check_plan_fields(plan)
+    except BadInput as problem:
+        if (problem.field or "").startswith("page_fields"):
+            problem.field = f"list_config.{problem.field}"
+        raise
 
 
 def seal_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:

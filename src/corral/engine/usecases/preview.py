@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corral.domain.errors import BadInput, CannotLook, TooManyLooks
+from corral.domain.fields.own_code import without_parser
+from corral.domain.fields.parse import parse_field
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.jobs.survey import READING_S, Survey
@@ -82,9 +84,21 @@ class PreviewedTemplate:
     looked: Looked
     pages: tuple[PreviewedPage, ...]
 
+    @property
+    def _others(self) -> list[PreviewedPage]:
+        return [page for page in self.pages[1:] if page.problem is None]
+
+    def lists(self) -> list[dict[str, Any]]:
+        """The repeated items, with how many rows their recipe gives on each page that was read."""
+        first = len(self.looked.survey["suggestions"])
+        return [
+            {**each, "rows_on": [each["count"], *(len(page.values[first + place] or ()) for page in self._others)]}
+            for place, each in enumerate(self.looked.survey["lists"])
+        ]
+
     def suggestions(self) -> list[dict[str, Any]]:
         """Those of the page with the values on each page that was read. Found nowhere else, one is less sure."""
-        others = [page for page in self.pages[1:] if page.problem is None]
+        others = self._others
         rated = []
         for place, each in enumerate(self.looked.survey["suggestions"]):
             values = [each["value"], *(page.values[place] for page in others)]
@@ -98,6 +112,10 @@ class PreviewedTemplate:
 def suggestion_spec(suggestion: Mapping[str, Any], place: int) -> FieldSpec:
     keys = {name: suggestion[name] for name in ("css", "attr", "all", "regex")}
     return FieldSpec(f"s{place}", keys["css"], keys["attr"], keys["all"], keys["regex"])
+
+
+def list_spec(offered: Mapping[str, Any], place: int) -> FieldSpec:
+    return replace(parse_field(offered["recipe"], field="lists"), name=f"l{place}")
 
 
 class Previews:
@@ -118,30 +136,50 @@ class Previews:
         self._asked = 0
 
     async def look(
-        self, url: str, what: Survey, fields: Sequence[FieldSpec] = (), *, prefer_browser: bool = False
+        self,
+        url: str,
+        what: Survey,
+        fields: Sequence[FieldSpec] = (),
+        *,
+        prefer_browser: bool = False,
+        trusted_hosts: tuple[str, ...] = (),
     ) -> Looked:
         """Preview a page without a job, fetched as by a job with default options."""
         target = parse_target(url, field="url")
-        check_literal(target, self._policy, field="url")
+        check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
-        payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what)
+        payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what, trusted_hosts=trusted_hosts)
         return await self._look(payload, strategy, field="url")
 
-    async def look_at_template(self, url: str, *, prefer_browser: bool = False) -> PreviewedTemplate:
-        """Preview a page, and try its suggestions on more pages of its template."""
-        looked = await self.look(url, Survey.PAGE, prefer_browser=prefer_browser)
+    async def look_at_template(
+        self,
+        url: str,
+        *,
+        prefer_browser: bool = False,
+        click: FieldSpec | None = None,
+        trusted_hosts: tuple[str, ...] = (),
+    ) -> PreviewedTemplate:
+        """Preview a page, or the element of it that `click` names, and try the suggestions on more of its template."""
+        what, fields = (Survey.PAGE, ()) if click is None else (Survey.CLICK, (click,))
+        looked = await self.look(url, what, fields, prefer_browser=prefer_browser, trusted_hosts=trusted_hosts)
+        if click is not None and looked.survey["clicked"] is None:
+            hint = looked.warnings[0] if looked.warnings else "take it from the page as it is fetched: see html_snippet"
+            raise BadInput("nothing on the page matches it", field="click", hint=hint, code="no_match")
         specs = [suggestion_spec(each, place) for place, each in enumerate(looked.survey["suggestions"])]
+        specs += [list_spec(each, place) for place, each in enumerate(looked.survey["lists"])]
         pages = [PreviewedPage(looked.url)]
         ends_at = time.monotonic() + MORE_PAGES_S
         for sibling in looked.survey["siblings"] if specs else ():
             if sum(page.problem is None for page in pages) > MORE_PAGES or (left_s := ends_at - time.monotonic()) <= 0:
                 break
-            pages.append(await self._try_on(sibling, specs, looked.fetched_via, left_s))
+            pages.append(await self._try_on(sibling, specs, looked.fetched_via, left_s, trusted_hosts))
         return PreviewedTemplate(looked, tuple(pages))
 
-    async def _try_on(self, url: str, specs: list[FieldSpec], strategy: Strategy, timeout_s: float) -> PreviewedPage:
+    async def _try_on(
+        self, url: str, specs: list[FieldSpec], strategy: Strategy, timeout_s: float, trusted_hosts: tuple[str, ...]
+    ) -> PreviewedPage:
         """Each page is a visit of its own: robots.txt, the pace of the host and its slots apply to it."""
-        payload = SurveyPayload(url=url, fields=tuple(specs), survey=Survey.MATCHES)
+        payload = SurveyPayload(url=url, fields=tuple(specs), survey=Survey.MATCHES, trusted_hosts=trusted_hosts)
         budget_s = min(timeout_s, self._timeouts_s[strategy]) + READING_S
         async with self._looking:
             outcome = await self._execute(errand(SURVEY, payload, strategy, None), budget_s)
@@ -155,7 +193,7 @@ class Previews:
     ) -> tuple[tuple[FieldSpec, ...], Looked]:
         """Preview the job's target as a run would, for these fields or those of the job."""
         job = (await self._store.jobs.get(job_id)).job
-        asked = job.fields if fields is None else tuple(fields)
+        asked = without_parser(job.fields) if fields is None else tuple(fields)
         needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
         strategy = Strategy.BROWSER if needs_browser else Strategy.HTTP
         payload = replace(SurveyPayload.of_job(job), fields=asked, survey=Survey.MATCHES)

@@ -171,7 +171,9 @@ class Submitter:
         check_pages(job)
         plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
         priority = job.priority if chosen.priority is None else chosen.priority
-        access = CrawlAccess(proxy=job.proxy, verify_tls=job.verify_tls, requires_auth=job.requires_auth)
+        access = CrawlAccess(
+            proxy=job.proxy, verify_tls=job.verify_tls, requires_auth=job.requires_auth, quality=job.quality
+        )
         run = crawl_run(
             plan,
             job.id,

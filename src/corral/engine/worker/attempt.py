@@ -8,11 +8,13 @@ from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports.execution import FrontierClient, RunKind, Task
+from corral.domain.quality.run_profile import ObservedData
 from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, FailureCode, Outcome
 from corral.domain.runs.retry import RetryPolicy, decide
-from corral.domain.runs.run import Lease
+from corral.domain.runs.run import Lease, stop_margin_s
 from corral.domain.runs.settlement import Settlement
+from corral.domain.verdicts.page_profile import observe_page
 
 _MAX_TRACEBACK = 8192
 # Executors enforce the limit themselves, and know what took the time.
@@ -22,6 +24,12 @@ _MARGIN_S = 0.5
 class _NoFrontier:
     async def step(self, report: BatchReport) -> Batch:
         raise RuntimeError(f"this process has no frontier for a run with items ({len(report.ended)} of them ended)")
+
+    def notify(self, progress: dict[str, Any]) -> None:
+        pass
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:  # noqa: ARG002 - the signature of the port
+        raise RuntimeError(f"this process has no node that could answer {name}")
 
 
 _NO_FRONTIER = _NoFrontier()
@@ -34,7 +42,7 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
         known = ", ".join(sorted(kinds))
         return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
     try:
-        async with asyncio.timeout(task.timeout_s + _MARGIN_S):
+        async with asyncio.timeout(task.timeout_s + _MARGIN_S + stop_margin_s(task.kind)):
             return redact_outcome(await kind.perform(task, frontier))
     except TimeoutError:
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
@@ -56,8 +64,15 @@ def redact_outcome(outcome: Outcome) -> Outcome:
 
 
 def settlement_of(
-    lease: Lease, outcome: AttemptOutcome, policy: RetryPolicy, *, now: datetime, took_s: float
+    lease: Lease,
+    outcome: AttemptOutcome,
+    policy: RetryPolicy,
+    *,
+    now: datetime,
+    took_s: float,
+    data: ObservedData | None = None,
 ) -> Settlement:
+    """`data` is that of a crawl; a page brings its own with the outcome."""
     transition = decide(lease.run, outcome, policy, now)
     run = lease.run
     entry: dict[str, Any] = {
@@ -72,7 +87,8 @@ def settlement_of(
     elif outcome.missing:
         entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
     recipe = None if isinstance(outcome, Failed) else outcome.recipe
-    return Settlement(lease, transition, entry, recipe, outcome.artifacts)
+    observed = data if transition.to.is_terminal else None
+    return Settlement(lease, transition, entry, recipe, outcome.artifacts, observed or observe_page(run, transition))
 
 
 def out_of_time(took_s: float) -> Outcome:

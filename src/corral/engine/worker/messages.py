@@ -3,7 +3,7 @@
 A frame is four bytes of length, then a JSON array of messages: what is ready in one turn of the event loop travels
 together. The node sends `WorkerSetup` first; the worker answers `Ready` and then takes `StartRun`, `CancelRun` and
 `ReplaceKeys`. A run ends with one message of `RunEnd`, or with `RunAborted` if the node cancelled it. A run with items
-sends any number of `SendReport`, each answered by `SendBatch` or `RefuseReport`.
+sends any number of `SendReport`, each answered by `SendBatch` or `RefuseReport`; a script sends `SendProgress`.
 
 `entrypoints.worker_process` recognises two of these by their bytes, so that an idle worker does not load this module.
 """
@@ -85,7 +85,15 @@ class RefuseReport(msgspec.Struct, frozen=True, array_like=True, tag="refuse_rep
     reason: str
 
 
-ToWorker = WorkerSetup | StartRun | CancelRun | ReplaceKeys | SendBatch | RefuseReport | FromLimiter
+class ReturnValue(msgspec.Struct, frozen=True, array_like=True, tag="return"):
+    """The answer to a call of the store."""
+
+    run_id: str
+    epoch: int
+    value: Any
+
+
+ToWorker = WorkerSetup | StartRun | CancelRun | ReplaceKeys | SendBatch | RefuseReport | ReturnValue | FromLimiter
 
 
 # -- from the worker -------------------------------------------------------------------------------
@@ -99,6 +107,23 @@ class SendReport(msgspec.Struct, frozen=True, array_like=True, tag="report"):
     run_id: str
     epoch: int
     report: BatchReport
+
+
+class CallStore(msgspec.Struct, frozen=True, array_like=True, tag="call"):
+    """A read or write that a run without items asks its node for; answered by `ReturnValue` or `RefuseReport`."""
+
+    run_id: str
+    epoch: int
+    name: str
+    arguments: dict[str, Any]
+
+
+class SendProgress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
+    """How far a run has come; the node answers nothing."""
+
+    run_id: str
+    epoch: int
+    progress: dict[str, Any]
 
 
 class RunAborted(msgspec.Struct, frozen=True, array_like=True, tag="aborted"):
@@ -128,7 +153,7 @@ class RunDeferred(msgspec.Struct, frozen=True, array_like=True, tag="deferred"):
 RunEnd = RunFetched | RunFailed | RunDeferred
 _RUN_END_OF: dict[type, type[RunEnd]] = {Fetched: RunFetched, Failed: RunFailed, Deferred: RunDeferred}
 
-FromWorker = Ready | SendReport | RunAborted | RunEnd | ToLimiter
+FromWorker = Ready | SendReport | CallStore | SendProgress | RunAborted | RunEnd | ToLimiter
 
 
 def start_run(task: Task) -> StartRun:

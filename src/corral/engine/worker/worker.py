@@ -3,6 +3,7 @@
 import asyncio
 import functools
 from collections.abc import Callable
+from typing import Any
 
 from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports.execution import RunKind, Task
@@ -19,18 +20,29 @@ class _FrontierClient:
     def __init__(self, task: Task, say: Callable[[messages.FromWorker], None]) -> None:
         self._task = task
         self._say = say
-        self._answer: asyncio.Future[Batch] | None = None
+        self._answer: asyncio.Future[Any] | None = None
 
     async def step(self, report: BatchReport) -> Batch:
         self._answer = asyncio.get_running_loop().create_future()
         self._say(messages.SendReport(self._task.run_id, self._task.epoch, report))
+        batch: Batch = await self._answer
+        return batch
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        self._answer = asyncio.get_running_loop().create_future()
+        self._say(messages.CallStore(self._task.run_id, self._task.epoch, name, arguments))
         return await self._answer
 
-    def take_answer(self, message: messages.SendBatch | messages.RefuseReport) -> None:
+    def notify(self, progress: dict[str, Any]) -> None:
+        self._say(messages.SendProgress(self._task.run_id, self._task.epoch, progress))
+
+    def take_answer(self, message: messages.SendBatch | messages.ReturnValue | messages.RefuseReport) -> None:
         if self._answer is None or self._answer.done():
             return
         if isinstance(message, messages.SendBatch):
             self._answer.set_result(message.batch)
+        elif isinstance(message, messages.ReturnValue):
+            self._answer.set_result(message.value)
         else:
             self._answer.set_exception(RuntimeError(f"the database refused a report of this run: {message.reason}"))
 
@@ -78,7 +90,7 @@ class Worker:
                 )
                 self._tasks[(task.run_id, task.epoch)] = performing
                 performing.add_done_callback(functools.partial(self._answer, task))
-            case messages.SendBatch() | messages.RefuseReport():
+            case messages.SendBatch() | messages.ReturnValue() | messages.RefuseReport():
                 if (frontier_of_run := self._frontiers.get((message.run_id, message.epoch))) is not None:
                     frontier_of_run.take_answer(message)
             case messages.CancelRun():

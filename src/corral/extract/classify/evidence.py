@@ -1,4 +1,4 @@
-"""The evidence: small functions that name what they see, or see nothing; and the table that weighs them."""
+"""The evidence for page classification: small functions that each name what they find, and their weights."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The sentences by which refusals, login forms and dead ends give themselves away: whole ones, never single words."""
+"""Sentences that identify block pages, login forms and dead ends: whole sentences, never single words."""
 
 import re
 

@@ -6,7 +6,9 @@ from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
+from corral.domain.fields.own_code import without_parser
 from corral.domain.fields.spec import FieldSpec
+from corral.domain.lists.words import MORE_PATTERN
 from corral.extract.fields.extract import extract_from
 from corral.extract.page import MORE_WORDS, Page
 
@@ -28,12 +30,13 @@ _WATCHES = re.compile(r"IntersectionObserver|['\"]scroll['\"]|onscroll|\.scroll\
 _CALLS = re.compile(r"\bfetch\(|XMLHttpRequest|\$\.(?:get|ajax|getJSON|post)\(|axios")
 _PRESSED = "button, a, [role=button]"
 _MORE = re.compile(r"(?i)\W*(?:load|show|view|see)\s+(?:\d+\s+)?more\b")
+_MORE_IN_LISTS = re.compile(rf"(?i)\W*(?:{MORE_PATTERN})")
 _ASKS_FOR_SCRIPT = re.compile(r"(?i)(enable|requires?|need)s?\b.{0,40}javascript|javascript.{0,40}\b(enable|require)")
 
 
 def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:
     """True where the page carries an application's marks and the asked fields are not in it."""
-    page = Page(html)
+    page, fields = Page(html), without_parser(fields)
     return _has_marks(page, html) and _lacks(page, fields, extract_from(page, fields).missing)
 
 
@@ -63,9 +66,15 @@ def loads_more(page: Page) -> bool:
     """True where a script of the page probably brings more of it when it is scrolled, or when a button is pressed."""
     if page.mentioned.isdisjoint(MORE_WORDS):
         return False
-    if script_loads_more(" ".join(node.text(deep=True) or "" for node in page.tree.css("script:not([src])")[:50])):
+    scripts = [node for node in page.elements("script") if "src" not in node.attributes][:50]
+    if script_loads_more(" ".join(node.text(deep=True) or "" for node in scripts)):
         return True
     return any(_is_more(node) for node in page.tree.css(_PRESSED)[:2000])
+
+
+def has_more_button(page: Page) -> bool:
+    """True where the page has a button that is called "load more", in any of many languages."""
+    return any(_is_more(node, _MORE_IN_LISTS) for node in page.tree.css(f"{_PRESSED}, input[type=button]")[:2000])
 
 
 def script_loads_more(text: str) -> bool:
@@ -75,15 +84,17 @@ def script_loads_more(text: str) -> bool:
 
 def own_scripts(page: Page, url: str) -> list[str]:
     """The script files of the page's own host; those of others count visitors, and show advertisements."""
-    found = (page.absolute(node.attributes.get("src") or "") for node in page.tree.css("script[src]")[:_MAX_SCRIPTS])
+    sources = [attributes for node in page.elements("script") if "src" in (attributes := node.attributes)]
+    found = (page.absolute(attributes["src"] or "") for attributes in sources[:_MAX_SCRIPTS])
     host = urlsplit(url).netloc
     return [each for each in dict.fromkeys(found) if urlsplit(each).netloc == host]
 
 
-def _is_more(node: LexborNode) -> bool:
+def _is_more(node: LexborNode, words: re.Pattern[str] = _MORE) -> bool:
     href = (node.attributes.get("href") or "").strip().lower()
     is_link = bool(href) and not href.startswith(("#", "javascript:"))
-    return not is_link and _MORE.match(node.text(deep=True)[:80]) is not None
+    text = node.text(deep=True).strip() or node.attributes.get("value") or ""
+    return not is_link and words.match(text[:80]) is not None
 
 
 def _is_blank(page: Page) -> bool:

@@ -1,14 +1,14 @@
-"""What an answer shows, each thing looked up at most once, in time that grows with the document and no faster."""
+"""The signs of an answer, each computed at most once and in time linear in the size of the document."""
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from selectolax.lexbor import LexborNode
 
 from corral.extract.classify.phrases import is_odd, plain_text
+from corral.extract.lazy import lazy_property
 from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, normalize_space
 
 MAX_LOOKED_AT_CHARS = 2_000_000
@@ -84,15 +84,15 @@ class Signs:
         self.fields_missing = fields_missing
         self._parsed = parsed
 
-    @cached_property
+    @lazy_property
     def html(self) -> str:
         return self.answer.text[:MAX_LOOKED_AT_CHARS]
 
-    @cached_property
+    @lazy_property
     def source(self) -> bytes:
         return self._parsed.source if self._parsed is not None else self.html.encode("utf-8", "replace").lower()
 
-    @cached_property
+    @lazy_property
     def names_a_guard(self) -> bool:
         """Most pages do not, and need not be searched for what one of those words stands in."""
         return self._mentions(GUARD_WORDS)
@@ -101,42 +101,42 @@ class Signs:
         """A page with an odd title is looked through in any case: words can be written in other ways."""
         return self.has_odd_title or not self.page.mentioned.isdisjoint(words)
 
-    @cached_property
+    @lazy_property
     def page(self) -> Page:
         return self._parsed or Page(self.html, self.answer.final_url)
 
-    @cached_property
+    @lazy_property
     def title(self) -> str | None:
         return self.answer.title or self.page.title
 
-    @cached_property
+    @lazy_property
     def headings(self) -> tuple[str, ...]:
         return tuple(text[:300] for node in self.page.tree.css("h1")[:3] if (text := self.page.text_of(node)))
 
-    @cached_property
+    @lazy_property
     def _pieces(self) -> Iterator[str]:
         return _prose_of(self.page.tree.body, may_hide=b"hidden" in self.page.mentioned)
 
-    @cached_property
+    @lazy_property
     def _first_words(self) -> list[str]:
         return _so_much_of(self._pieces, LITTLE_PROSE_CHARS)
 
-    @cached_property
+    @lazy_property
     def _beginning(self) -> list[str]:
         more = LONG_PROSE_CHARS - sum(map(len, self._first_words))
         return [*self._first_words, *_so_much_of(self._pieces, more)]
 
-    @cached_property
+    @lazy_property
     def _has_long_beginning(self) -> bool:
         return self.has_long_paragraphs or sum(map(len, self._beginning)) >= LONG_PROSE_CHARS
 
-    @cached_property
+    @lazy_property
     def has_long_paragraphs(self) -> bool:
         """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
         chars = 0
         places: dict[int, bool] = {}  # by element, whether what stands in it is prose
         may_hide = b"hidden" in self.page.mentioned
-        for node in self.page.tree.css("p")[:_MAX_PARAGRAPHS]:
+        for node in self.page.elements("p")[:_MAX_PARAGRAPHS]:
             above = node.parent
             is_hidden = may_hide and "hidden" in node.attributes
             if above is None or is_hidden or not _is_prose(above, places, may_hide=may_hide):
@@ -147,23 +147,23 @@ class Signs:
                 return True
         return False
 
-    @cached_property
+    @lazy_property
     def has_odd_title(self) -> bool:
         return is_odd(self.title)
 
-    @cached_property
+    @lazy_property
     def prose(self) -> str:
         """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
         more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
         return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
 
-    @cached_property
+    @lazy_property
     def has_little_prose(self) -> bool:
         # The writing of the patterns makes no text shorter.
         is_some = self.has_long_paragraphs or sum(map(len, self._first_words)) >= LITTLE_PROSE_CHARS
         return not is_some and len(self.prose) < LITTLE_PROSE_CHARS
 
-    @cached_property
+    @lazy_property
     def has_long_prose(self) -> bool:
         # Nearly every page has long prose, and then its words are not needed.
         return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
@@ -171,31 +171,31 @@ class Signs:
     def first(self, selector: str) -> LexborNode | None:
         return self.page.tree.css_first(selector)
 
-    @cached_property
+    @lazy_property
     def widget(self) -> LexborNode | None:
         """Something to be solved that stands in the middle of the page."""
         if not self.names_a_guard:
             return None
         return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
 
-    @cached_property
+    @lazy_property
     def password(self) -> LexborNode | None:
         found = self.page.tree.css("input[type=password i]")[:20] if b"password" in self.page.mentioned else []
         return next((node for node in found if not _is_beside(node)), None)
 
-    @cached_property
+    @lazy_property
     def has_other_inputs(self) -> bool:
         """Something a person fills in that is not part of a captcha."""
         return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_LOOKED_AT])
 
-    @cached_property
+    @lazy_property
     def submit_labels(self) -> tuple[str, ...]:
         buttons = self.page.tree.css("button")[:50]
         inputs = self.page.tree.css("input[type=submit i]")[:50]
         said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
         return tuple(text[:100] for text in said if text)
 
-    @cached_property
+    @lazy_property
     def _scripts(self) -> list[LexborNode]:
         return self.page.tree.css("script")[:_MAX_LOOKED_AT] if self._mentions(SCRIPT_WORDS) else []
 
@@ -206,7 +206,7 @@ class Signs:
                 return found[0]
         return None
 
-    @cached_property
+    @lazy_property
     def content_mark(self) -> str | None:
         """The page's own statement that it is an article, a product, a listing."""
         described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
@@ -223,19 +223,19 @@ class Signs:
         node = self.first(selector)
         return (node.attributes.get("content") or "").lower()[:500] if node is not None else ""
 
-    @cached_property
+    @lazy_property
     def is_article(self) -> bool:
         if b"<article" not in self.page.mentioned or len(self.prose) < 400:
             return False
         return self.first("article") is not None and len(self.page.tree.css("p")) >= 3
 
-    @cached_property
+    @lazy_property
     def is_noindex(self) -> bool:
         if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
             return True
         return b"noindex" in self.page.mentioned and "noindex" in self._meta("meta[name=robots i]")
 
-    @cached_property
+    @lazy_property
     def is_listing(self) -> bool:
         """Much to follow or to look at, though little to read."""
         counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
@@ -244,18 +244,18 @@ class Signs:
             for selector, (tag, count) in counts.items()
         )
 
-    @cached_property
+    @lazy_property
     def refresh(self) -> bool:
         return "url=" in self._meta("meta[http-equiv=refresh i]").replace(" ", "")
 
-    @cached_property
+    @lazy_property
     def is_blank(self) -> bool:
         """Nothing to read, to look at or to click."""
         seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
         seen += "form, input, button, textarea, select"
         return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
 
-    @cached_property
+    @lazy_property
     def root_classes(self) -> str:
         nodes = (self.page.tree.root, self.page.tree.body)
         return " ".join((node.attributes.get("class") or "")[:1000] for node in nodes if node is not None).lower()
@@ -266,35 +266,35 @@ class Signs:
     def _is_moved(self) -> bool:
         return self.answer.final_url != self.answer.requested_url
 
-    @cached_property
+    @lazy_property
     def _final(self) -> SplitResult:
         return _split(self.answer.final_url)
 
-    @cached_property
+    @lazy_property
     def _requested(self) -> SplitResult:
         return _split(self.answer.requested_url)
 
-    @cached_property
+    @lazy_property
     def is_login_asked(self) -> bool:
         return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
 
-    @cached_property
+    @lazy_property
     def is_sent_to_login(self) -> bool:
         if not self._is_moved:
             return False
         is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
         return is_there and not self.is_login_asked
 
-    @cached_property
+    @lazy_property
     def is_asked_path_carried(self) -> bool:
         path = self._requested.path if self._is_moved else ""
         return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
 
-    @cached_property
+    @lazy_property
     def is_sent_to_dead_end(self) -> bool:
         return self._is_moved and bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
 
-    @cached_property
+    @lazy_property
     def is_sent_home(self) -> bool:
         if not self._is_moved:
             return False
@@ -311,19 +311,22 @@ def _so_much_of(pieces: Iterator[str], chars: int) -> list[str]:
 
 def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
     """In document order, without what lies inside menus, links and scripts."""
-    waiting = [body.first_child] if body is not None else []
+    waiting = [body.iter(include_text=True)] if body is not None else []
     looked_at = 0
     while waiting and looked_at < _MAX_NODES:
-        node = waiting.pop()
+        node = next(waiting[-1], None)
         if node is None:
+            waiting.pop()
             continue
         looked_at += 1
-        waiting.append(node.next)
+        if node.is_text_node:
+            text = node.text_content or ""
+            if not text.isspace():
+                yield " ".join(text.split())
+            continue
         tag = node.tag or "-"
-        if tag == "-text":
-            yield " ".join((node.text_content or "").split())
-        elif tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
-            waiting.append(node.first_child)
+        if tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
+            waiting.append(node.iter(include_text=True))
 
 
 def _is_prose(node: LexborNode | None, places: dict[int, bool], *, may_hide: bool) -> bool:

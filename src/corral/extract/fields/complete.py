@@ -42,7 +42,8 @@ def complete(spec: FieldSpec, raw: RawValue, context: TypeContext) -> FieldValue
     made = FieldValue(raw.value, raw.value, raw.source, raw.confidence, dropped=raw.dropped)
     if spec.type is not None:
         made = _convert(spec, made, context if spec.locale is None else replace(context, language=spec.locale))
-    return replace(made, violations=_check_rules(made.value, spec))
+    violations = _check_rules(made.value, spec)
+    return replace(made, violations=violations) if violations else made
 
 
 def _convert(spec: FieldSpec, found: FieldValue, context: TypeContext) -> FieldValue:

@@ -1,11 +1,11 @@
 """An element of a tree of libxml2, to be looked for fields in."""
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from corral.domain.fields.spec import FieldSpec
 from corral.extract.fields.source import Source
+from corral.extract.lazy import lazy_property
 from corral.extract.names.found import MAX_TRIED, MAX_VALUES, FoundValue
 from corral.extract.xml.elements import Elements
 
@@ -46,7 +46,7 @@ class ElementPart:
     def language(self) -> str | None:
         return self._document.language
 
-    @cached_property
+    @lazy_property
     def _alone(self) -> Source:
         return self._as_document(self._elements)
 

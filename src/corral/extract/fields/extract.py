@@ -50,13 +50,15 @@ def extract_from(  # noqa: PLR0917 - the parts of one reading
     """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
     source = source_of(document)
     extractor = _Extractor(facts, context or TypeContext(language=source.language))
-    has_xpath = any(each.xpath for place, spec in enumerate(fields) if place not in skipped for each in walk([spec]))
+    has_xpath = any(_has_xpath(spec) for place, spec in enumerate(fields) if place not in skipped)
     unsearchable = has_xpath and not source.can_be_searched()
     problems = {fields[place].name: TOO_LONG for place in sorted(skipped)}
     values: dict[str, FieldValue] = {}
     for place, spec in enumerate(fields):
+        if spec.is_code:
+            continue
         found = FieldValue([] if spec.all else None)
-        if unsearchable and any(each.xpath for each in walk([spec])):
+        if unsearchable and _has_xpath(spec):
             problems[spec.name] = TOO_LONG
         elif place not in skipped:
             with guard(place) if _has_selector(spec) else nullcontext():
@@ -68,8 +70,19 @@ def extract_from(  # noqa: PLR0917 - the parts of one reading
     return extraction_of(fields, values, problems)
 
 
+def _has_xpath(spec: FieldSpec) -> bool:
+    # Most fields are one recipe, and there are many pages.
+    return bool(spec.xpath) or (_is_nested(spec) and any(each.xpath for each in walk([spec])))
+
+
 def _has_selector(spec: FieldSpec) -> bool:
-    return any(each.selector or each.regex for each in walk([spec]))
+    if spec.css or spec.xpath or spec.jsonpath or spec.regex:
+        return True
+    return _is_nested(spec) and any(each.selector or each.regex for each in walk([spec]))
+
+
+def _is_nested(spec: FieldSpec) -> bool:
+    return bool(spec.fields or spec.fallbacks)
 
 
 def extraction_of(
@@ -153,7 +166,8 @@ class _Extractor:
     def _fill_by(self, source: Source, spec: FieldSpec, recipe: FieldSpec) -> FieldValue:
         if recipe.fields:
             return self._fill_objects(source, recipe)
-        return complete(replace(recipe, rules=spec.rules), find_raw(source, recipe, self._facts), self._context)
+        ruled = recipe if recipe is spec else replace(recipe, rules=spec.rules)
+        return complete(ruled, find_raw(source, recipe, self._facts), self._context)
 
     def _fill_objects(self, source: Source, spec: FieldSpec) -> FieldValue:
         parts = source.find_parts(spec)

@@ -1,13 +1,13 @@
 """A page of HTML, and a part of one."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from selectolax.lexbor import LexborNode, SelectolaxError
 
 from corral.domain.fields.spec import FieldSpec
 from corral.extract.fields.source import Source
+from corral.extract.lazy import lazy_property
 from corral.extract.names.found import EVERY, MAX_TRIED, MAX_VALUES, FoundValue
 from corral.extract.names.keys import canonical
 from corral.extract.names.words.text import plain
@@ -86,7 +86,7 @@ class HtmlSource:
     def can_be_searched(self) -> bool:
         return self._elements is not None
 
-    @cached_property
+    @lazy_property
     def _names(self) -> "NamedValues":
         from corral.extract.names.named_values import NamedValues  # noqa: PLC0415 - many jobs have selectors only
 
@@ -96,7 +96,7 @@ class HtmlSource:
     def _named_page(self) -> Page:
         return self._page
 
-    @cached_property
+    @lazy_property
     def language(self) -> str | None:
         node = self._page.tree.css_first("html[lang]")
         return (node.attributes.get("lang") or "").strip() or None if node is not None else None
@@ -111,7 +111,7 @@ class HtmlSource:
     def _by_css(self, selector: str) -> list[LexborNode]:
         return self._page.by_css(selector)
 
-    @cached_property
+    @lazy_property
     def _elements(self) -> "Elements | None":
         root = self._page.tree.root
         return _elements_of((root.html if root is not None else "") or "")
@@ -149,7 +149,7 @@ class HtmlPart(HtmlSource):
     def _named_page(self) -> Page:
         return Page(_with_around(self._node.tag, self._node.html), self._page.base_url)
 
-    @cached_property
+    @lazy_property
     def language(self) -> str | None:
         node: LexborNode | None = self._node
         while node is not None:
@@ -169,7 +169,7 @@ class HtmlPart(HtmlSource):
         except (SelectolaxError, ValueError):
             return []
 
-    @cached_property
+    @lazy_property
     def _elements(self) -> "Elements | None":
         """With the element itself as the root, so that `./td` and `.//a` start there."""
         elements = _elements_of(_with_around(self._node.tag, self._node.html))

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.json_path import parse_query, select
 from corral.extract.fields.source import Source
+from corral.extract.lazy import lazy_property
 from corral.extract.names.found import FoundValue
 from corral.extract.names.words.text import plain
 from corral.extract.value_limit import capture_limit
@@ -64,7 +64,7 @@ class JsonSource:
     def language(self) -> str | None:
         return None
 
-    @cached_property
+    @lazy_property
     def _keys(self) -> dict[str, Any]:
         return {plain(key): value for key, value in self._value.items()} if isinstance(self._value, Mapping) else {}
 

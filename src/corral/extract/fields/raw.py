@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from corral.domain.fields.spec import FieldSpec
@@ -77,13 +78,12 @@ def _by_name(source: Source, spec: FieldSpec) -> RawValue:
 
 def search_values(found: Iterator[Any], regex: str | None, limit: int) -> list[Any]:
     """What was found, or what the pattern finds in it."""
+    if not regex:
+        return list(islice(found, limit))
     values: list[Any] = []
     for each in found:
-        if regex:
-            text = each if isinstance(each, str) else display_text(each) or ""
-            values += search_text(regex, text, limit)
-        else:
-            values.append(each)
+        text = each if isinstance(each, str) else display_text(each) or ""
+        values += search_text(regex, text, limit)
         if len(values) >= limit:
             break
     return values

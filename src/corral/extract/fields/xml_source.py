@@ -1,16 +1,17 @@
 """A document of XML: a feed, a sitemap, whatever has elements and is no page."""
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
 from typing import Any
 
 from corral.domain.fields.spec import FieldSpec
 from corral.extract.fields.element_part import find_matches, parts_of
 from corral.extract.fields.source import Source
+from corral.extract.lazy import lazy_property
 from corral.extract.names.found import MAX_TRIED, MAX_VALUES, FoundValue
 from corral.extract.names.keys import canonical
 from corral.extract.names.words.text import plain
-from corral.extract.page import join_url, normalize_space
+from corral.extract.page import normalize_space
+from corral.extract.url_joiner import join_url
 from corral.extract.xml.elements import Elements, outermost, text_of
 
 # What feeds and sitemaps call what people ask for; the first that is there is taken.
@@ -81,7 +82,7 @@ class XmlSource:
     def can_be_searched(self) -> bool:
         return True
 
-    @cached_property
+    @lazy_property
     def text(self) -> str:
         return text_of(self._elements.root) or ""
 
@@ -89,7 +90,7 @@ class XmlSource:
     def language(self) -> str | None:
         return next(iter(self.values("language")), None)
 
-    @cached_property
+    @lazy_property
     def _by_name(self) -> dict[str, list[Any]]:
         """At the same depth, names without a prefix come before `media:title` and its like."""
         found: dict[str, list[tuple[int, bool, Any]]] = {}

@@ -1,9 +1,8 @@
 """The sources of one page, each read at most once and only when a name needs it."""
 
-from functools import cached_property
-
 from selectolax.lexbor import LexborNode
 
+from corral.extract.lazy import lazy_property
 from corral.extract.names.guesses.elements import PageElements, is_site_heading
 from corral.extract.names.main_entity import PageFacts, Subjects, choose_main, url_key
 from corral.extract.names.sources.entity import Entity
@@ -27,28 +26,28 @@ class PageSources:
         self.url = url or page.base_url
         self.host = host_of(self.url)
 
-    @cached_property
+    @lazy_property
     def metas(self) -> Metas:
         return Metas(self.page)
 
-    @cached_property
+    @lazy_property
     def labels(self) -> Labels:
         return Labels(self.page)
 
-    @cached_property
+    @lazy_property
     def elements(self) -> PageElements:
         return PageElements(self.page)
 
-    @cached_property
+    @lazy_property
     def readable(self) -> Readable:
         return readable_of(self.page)
 
-    @cached_property
+    @lazy_property
     def entities(self) -> list[Entity]:
         page = self.page
         return [*read_json_ld(page), *read_microdata(page), *read_rdfa(page), *read_microformats(page)]
 
-    @cached_property
+    @lazy_property
     def subjects(self) -> Subjects:
         named = (self.url, self.canonical_url or "", self.metas.first("og:url") or "")
         urls = frozenset(key for url in named if url and (key := url_key(self.page.absolute(url))))
@@ -57,11 +56,11 @@ class PageSources:
         kind = (self.metas.first("og:type") or "").lower() or None
         return choose_main(self.entities, PageFacts(urls, frozenset(folded), kind))
 
-    @cached_property
+    @lazy_property
     def headings(self) -> list[str]:
         return [text for node in self.page.tree.css("h1")[:_MAX_HEADINGS] if (text := self._heading_text(node))]
 
-    @cached_property
+    @lazy_property
     def heading(self) -> str | None:
         """The h1 that is about the subject, not the logo."""
         return self._heading_text(self.elements.heading)
@@ -71,12 +70,12 @@ class PageSources:
         text = self.page.text_of(node)
         return text.rstrip(" ¶#§🔗\uf0c1") or text if text else None
 
-    @cached_property
+    @lazy_property
     def canonical_url(self) -> str | None:
         node = self.page.tree.css_first('link[rel~="canonical"][href]')
         return self.page.absolute(node.attributes["href"] or "") if node is not None else None
 
-    @cached_property
+    @lazy_property
     def site(self) -> frozenset[str]:
         """What the site calls itself, folded."""
         sites = [entity.first("name") for entity in self.entities if "WebSite" in entity.types]
@@ -90,7 +89,7 @@ class PageSources:
         title = fold(self.page.title or "")
         return any(text not in logos for text in self.headings) or all(fold(logo) != title for logo in logos)
 
-    @cached_property
+    @lazy_property
     def language(self) -> str | None:
         node = self.page.tree.css_first("html")
         return node.attributes.get("lang") or node.attributes.get("xml:lang") if node is not None else None

@@ -59,11 +59,6 @@ _UNSEEN = frozenset(("hidden", "hide", "invisible"))  # only as a whole class: `
 _UNSEEN_INLINE = re.compile(
     "headerlink|editsection|anchor-?link|header-?anchor|sr-only|screen-reader|visually-?hidden|noprint|lineno"
 )
-# Whether a page may have such elements beside links.
-UNSEEN_INLINE_WORDS = (
-    *(b"editsection", b"header-anchor", b"sr-only", b"screen-reader", b"visually-hidden", b"visuallyhidden"),
-    *(b"noprint", b'class="lineno', b"<span hidden", b'<span style="display'),
-)
 # `has-sidebar`, `no-comments`: what is beside an element, not what it is. `section--ads`, `noRail(1)`: a variant of
 # it, and rules of style.
 _ABOUT_OTHERS = re.compile(r"(?:^|(?<=\s))(?:has|no|enable|with|without)-\S+|--\S+|\S*[()$:]\S*")

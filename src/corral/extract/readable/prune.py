@@ -19,7 +19,8 @@ def prune(main: Block) -> None:
     if main.link_density > _LINKED:
         return
     _prune_block(main, main.chars)
-    leaves = list(main.leaves())
+    leaves: list[Block] = []
+    main.collect_leaves(leaves)
     without = _headings_of_nothing(leaves) if main.good else set()
     if without or any(leaf.tag == GONE for leaf in leaves):
         _drop(main, without)
@@ -28,7 +29,7 @@ def prune(main: Block) -> None:
 def _prune_block(block: Block, total: int) -> None:
     kids = block.kids or []
     for at, kid in enumerate(kids):
-        if not kid.chars:
+        if not kid.link_chars:  # neither it nor anything in it leads elsewhere
             continue
         if _is_pointer(kid) if kid.kids is None else _is_elsewhere(kid, total):
             kids[at] = Block(GONE, kid.node)

@@ -1,8 +1,7 @@
 """The readable content of a page, each form of it computed when it is first asked for."""
 
-from functools import cached_property
-
 from corral.extract.charset import clean_text
+from corral.extract.lazy import lazy_property
 from corral.extract.page import Page
 from corral.extract.readable import details
 from corral.extract.readable.as_html import HtmlRenderer
@@ -23,7 +22,7 @@ class Readable:
     def __init__(self, page: Page) -> None:
         self._page = page
 
-    @cached_property
+    @lazy_property
     def _main(self) -> Block | None:
         reader = BlockReader(self._page)
         root = reader.read()
@@ -39,32 +38,32 @@ class Readable:
             return main
         return _extract(other, reader.hints)
 
-    @cached_property
+    @lazy_property
     def text(self) -> str:
         """A line for each paragraph, heading, item and row; code keeps its lines."""
         return "" if self._main is None else _fit(render_text(self._main))
 
-    @cached_property
+    @lazy_property
     def markdown(self) -> str:
         return "" if self._main is None else _fit(MarkdownRenderer(self._page).render(self._main))
 
-    @cached_property
+    @lazy_property
     def html(self) -> str:
         return "" if self._main is None else _fit(HtmlRenderer(self._page).render(self._main))
 
-    @cached_property
+    @lazy_property
     def title(self) -> str | None:
         return details.title_of(self._page)
 
-    @cached_property
+    @lazy_property
     def author(self) -> str | None:
         return details.author_of(self._page)
 
-    @cached_property
+    @lazy_property
     def date(self) -> str | None:
         return details.date_of(self._page)
 
-    @cached_property
+    @lazy_property
     def language(self) -> str | None:
         return details.language_of(self._page)
 

@@ -1,4 +1,4 @@
-"""A regular expression of the user's, searched for in the text of a field."""
+"""Search the text of a field with a regular expression of the user."""
 
 from corral.domain.fields.patterns import compile_pattern
 from corral.extract.page import normalize_space

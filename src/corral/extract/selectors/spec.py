@@ -1,8 +1,9 @@
-"""How a field is to be found, checked when the job is written: what cannot be looked up is refused with the place."""
+"""Check the selectors of a field when a job is saved: an invalid one is refused with the position of the error."""
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import check_code
 from corral.domain.fields.patterns import check_pattern
 from corral.domain.fields.spec import MAX_SELECTOR_CHARS, FieldSpec
 from corral.domain.json_path import parse_query
@@ -16,15 +17,12 @@ def check_spec(spec: FieldSpec, *, field: str) -> None:
     """BadInput naming what is wrong with a field's recipe."""
     given = [kind for kind in ("css", "xpath", "jsonpath") if getattr(spec, kind) is not None]
     if len(given) > 1:
-        raise _bad(f"{' and '.join(given)} say where the field is, and one is enough", field, "give one of them")
+        raise _bad(f"{' and '.join(given)} each locate the field", field, "give one of them")
     if spec.attr is not None and spec.jsonpath is not None:
         raise _bad("attr takes an attribute of an element, and jsonpath finds none", field, "leave attr out")
-    if spec.css is not None:
-        compile_check(spec.css, field=field)
-    if spec.xpath is not None:
-        check_xpath(spec.xpath, field=field)
-    if spec.jsonpath is not None:
-        parse_query(spec.jsonpath, field=field)
+    if spec.is_code:
+        check_code(spec)
+    _check_selectors(spec, field)
     if spec.regex is not None:
         check_pattern(spec.regex, field=f"{field}.regex")
     if spec.rules is not None and spec.rules.pattern is not None:
@@ -32,6 +30,15 @@ def check_spec(spec: FieldSpec, *, field: str) -> None:
     for name, others in (("fields", spec.fields), ("fallbacks", spec.fallbacks)):
         for place, other in enumerate(others):
             check_spec(other, field=f"{field}.{name}.{place}")
+
+
+def _check_selectors(spec: FieldSpec, field: str) -> None:
+    if spec.css is not None:
+        compile_check(spec.css, field=field)
+    if spec.xpath is not None:
+        check_xpath(spec.xpath, field=field)
+    if spec.jsonpath is not None:
+        parse_query(spec.jsonpath, field=field)
 
 
 def compile_check(css: str, *, field: str = "fields") -> str:

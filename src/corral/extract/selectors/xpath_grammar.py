@@ -171,7 +171,7 @@ class _Grammar:
         token = self._next
         self._place += 1
         if token.text == "$":
-            raise _Wrong(token.at, "there are no variables")
+            raise _Wrong(token.at, "variables are not supported")
         if token.text == "(" and token.kind == "sign":
             self._expression()
             self._need(")")
@@ -180,7 +180,7 @@ class _Grammar:
 
     def _call(self, function: _Token) -> None:
         if function.text not in _FUNCTIONS:
-            raise _Wrong(function.at, f"there is no function {function.text[:40]!r}")
+            raise _Wrong(function.at, f"unknown function {function.text[:40]!r}")
         least, most = _FUNCTIONS[function.text]
         self._need("(")
         given = 0
@@ -207,7 +207,7 @@ class _Grammar:
             return
         if not self._take("@") and self._next.kind == "name" and self._is_before("::"):
             if self._next.text not in _AXES:
-                raise _Wrong(self._next.at, f"there is no axis {self._next.text[:40]!r}")
+                raise _Wrong(self._next.at, f"unknown axis {self._next.text[:40]!r}")
             self._place += 2
         self._node_test()
         self._predicates()
@@ -221,7 +221,7 @@ class _Grammar:
         self._place += 1
         if self._take("("):
             if token.text not in _NODE_TYPES:
-                raise _Wrong(token.at, f"{token.text[:40]!r} is no kind of node")
+                raise _Wrong(token.at, f"{token.text[:40]!r} is not a node type")
             if token.text == "processing-instruction" and self._next.kind == "literal":
                 self._place += 1
             self._need(")")

@@ -38,17 +38,17 @@ class RepeatedItems:
         return min(len(self.nodes), 50) * chars
 
 
-def find_repeated_items(page: Page) -> list[tuple[RepeatedItems, str, float]]:
+def find_repeated_items(page: Page, limit: int = _MAX_GROUPS) -> list[tuple[RepeatedItems, str, float]]:
     """The items that weigh most, each with its selector and how sure it is."""
     groups = _groups(page)
     # What is cheap to know first: the weight asks for the text of the items.
     groups.sort(key=lambda group: len(group.nodes), reverse=True)
     weighed = sorted(groups[:20], key=lambda group: group.weight(page), reverse=True)
     found = []
-    for rank, group in enumerate(weighed[:_MAX_GROUPS]):
+    for rank, group in enumerate(weighed[:limit]):
         css = _selector(page, group)
         if css is not None and group.weight(page) > 0:
-            found.append((group, css, (0.8 if group.name else 0.6) - 0.2 * rank))
+            found.append((group, css, max(0.1, (0.8 if group.name else 0.6) - 0.2 * rank)))
     return found
 
 

@@ -1,16 +1,24 @@
 """What a person who writes a job wants to know of a page. Made where the page is read, in a process of its own."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from corral.domain.crawl.job_pages import ITEM_LINKS
+from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.survey import MAX_SNIPPET_CHARS, Survey
+from corral.domain.lists.pagination import PAGINATION
+from corral.domain.net.canonical import Link, links_to
+from corral.domain.net.url import parse_target
 from corral.extract.classify.shells import is_application_shell
 from corral.extract.fields.extract import Guard, extract_from
 from corral.extract.fields.source import Source
 from corral.extract.list_page import ListFound, listing_of
 from corral.extract.page import Page
+from corral.extract.survey.clicked import describe_clicked, find_clicked, suggest_for
+from corral.extract.survey.list_proposals import count_in_navigation, propose_item_links, propose_paging
+from corral.extract.survey.list_recipes import offer_lists
 from corral.extract.survey.siblings import find_siblings
 from corral.extract.survey.suggest import suggestions
 
@@ -36,11 +44,27 @@ def survey_page(
             told["snippet"] = text[:MAX_SNIPPET_CHARS]
             told["suggestions"] = suggestions(page) if page is not None else []
             told["siblings"] = find_siblings(page, subject.url) if page is not None else []
+            told["lists"] = offer_lists(page) if page is not None else []
+        case Survey.CLICK:
+            told |= _survey_click(subject, fields, guard)
         case Survey.MATCHES:
             told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
         case Survey.LIST:
             told |= _survey_list(subject, fields, guard, skipped)
     return told
+
+
+def _survey_click(subject: Subject, fields: Sequence[FieldSpec], guard: Guard) -> dict[str, Any]:
+    page = subject.page
+    told: dict[str, Any] = {"snippet": subject.text[:MAX_SNIPPET_CHARS], "suggestions": [], "siblings": [], "lists": []}
+    if page is None:
+        return {**told, "clicked": None}
+    with guard(0):
+        node = find_clicked(page, fields[0])
+    if node is None:
+        return {**told, "clicked": None}
+    found = {"clicked": describe_clicked(page, node), "suggestions": suggest_for(page, node)}
+    return {**told, **found, "siblings": find_siblings(page, subject.url)}
 
 
 def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
@@ -64,19 +88,49 @@ def _elements(source: Source, spec: FieldSpec, place: int, guard: Guard) -> int:
 def _survey_list(
     subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
 ) -> dict[str, Any]:
-    source = subject.source
-    if source is None:
-        return asdict(listing_of(subject.url, ListFound(0, (), has_pagination=len(fields) > 1)))
-    extraction = extract_from(source, fields, guard, skipped)
-    record = extraction.record
-    links, *following = fields
+    """The links of the given selectors, and proposals: for the items only where no selector is given."""
+    source, page = subject.source, subject.page
+    links = next((spec for spec in fields if spec.name == ITEM_LINKS), None)
+    has_pagination = any(spec.name == PAGINATION for spec in fields)
+    record = extract_from(source, fields, guard, skipped).record if source is not None else {}
     found = ListFound(
-        elements=0 if 0 in skipped else _elements(source, links, 0, guard),
-        links=tuple(source.absolute(link) for link in _values(record[links.name])),
-        following=next((source.absolute(url) for each in following for url in _values(record[each.name])), None),
-        has_pagination=bool(following),
+        elements=0 if source is None or links is None or 0 in skipped else _elements(source, links, 0, guard),
+        links=_absolute(source, record.get(ITEM_LINKS)),
+        following=next(iter(_absolute(source, record.get(PAGINATION))), None),
+        has_pagination=has_pagination,
     )
-    return asdict(listing_of(subject.url, found))
+    if page is None:
+        return {**asdict(listing_of(subject.url, found)), "proposals": [], "paging": []}
+    proposals = propose_item_links(page, subject.url) if links is None else []
+    if proposals:
+        found = ListFound(proposals[0]["count"], proposals[0]["samples"], found.following, has_pagination)
+    listed = asdict(listing_of(subject.url, found))
+    if links is not None and 0 not in skipped:
+        with guard(0):
+            listed["warnings"] += _warn_of_navigation(page, links)
+    keys = frozenset(link.key for link in _links(subject.url, found.links))
+    return {**listed, "proposals": proposals, "paging": propose_paging(page, subject.url, keys)}
+
+
+def _warn_of_navigation(page: Page, links: FieldSpec) -> tuple[str, ...]:
+    if links.css is None:
+        return ()
+    matched, in_navigation = count_in_navigation(page, links.css)
+    if not in_navigation:
+        return ()
+    return (f"item_links matches the navigation of the page: {in_navigation} of {matched} elements stand in it",)
+
+
+def _absolute(source: Source | None, value: Any) -> tuple[str, ...]:
+    return () if source is None else tuple(source.absolute(each) for each in _values(value))
+
+
+def _links(url: str, references: Sequence[str]) -> Iterator[Link]:
+    try:
+        base = parse_target(url)
+    except BadInput:
+        return
+    yield from (link for link in links_to(base, references) if link is not None)
 
 
 def _values(value: Any) -> list[str]:

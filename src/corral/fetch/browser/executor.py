@@ -7,7 +7,7 @@ from corral.domain.runs.outcome import Outcome
 from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.egress.client import Egress
 from corral.fetch.parsing.pool import PageReader
-from corral.fetch.proxy.forward_proxy import ProxyLimits
+from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
 from corral.files.artifacts import ArtifactFolder

@@ -8,7 +8,7 @@ from playwright.async_api import CDPSession
 
 from corral.domain.ports.execution import Task
 from corral.domain.sites.session import SessionState
-from corral.fetch.proxy.forward_proxy import ProxyPass
+from corral.fetch.proxy.passes import ProxyPass
 
 _WILDCARDS = re.compile(r"([*?\\])")
 

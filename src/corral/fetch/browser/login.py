@@ -15,8 +15,9 @@ from corral.domain.secret import Secret, without
 from corral.fetch.browser.engine import CannotStart, start_engine
 from corral.fetch.browser.launch_args import BYPASS_NOTHING, VIEWPORT_HEIGHT, VIEWPORT_WIDTH, BrowserLimits
 from corral.fetch.egress.client import Egress
-from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits
+from corral.fetch.proxy.forward_proxy import ForwardProxy
 from corral.fetch.proxy.messages import FAULT_HEADER
+from corral.fetch.proxy.passes import ProxyLimits
 
 _STEP_S = 10.0
 _SETTLES_S = 5.0

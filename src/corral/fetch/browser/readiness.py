@@ -7,20 +7,21 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import parser_of
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import AttemptOutcome, Failed, Fetched
 from corral.domain.runs.retry import CAPTCHA
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify.page_classifier import ClassifierInput
-from corral.extract.page_reader import ReadRequest, wants_title_only
-from corral.fetch.answer_check import failure_behind, failure_read
+from corral.extract.page_reader import ReadRequest, nothing_found, wants_title_only
+from corral.fetch.answer_check import failure_behind, failure_read, is_of_code, outcome_of_read
 from corral.fetch.browser.data_documents import Reading, ReadPlan, read_as_sent
 from corral.fetch.browser.faults import browser_fault, fault_of_net_error
 from corral.fetch.browser.visit import Arrival, PageSnapshot, PageVisit
 from corral.fetch.faults import fault
-from corral.fetch.proxy.forward_proxy import ProxyPass
 from corral.fetch.proxy.messages import FAULT_HEADER, fault_named
+from corral.fetch.proxy.passes import ProxyPass
 
 _COST = 100
 _POLL_EVERY_S = 0.15
@@ -97,9 +98,11 @@ def _is_ready(visit: PageVisit, reading: Reading, looked_at: float) -> bool:
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    # Without fields, or in a crawl, a page is ready when it has come to rest.
-    is_crawled = reading.request.crawl is not None
-    has_all = bool(reading.request.fields) and not reading.answer.missing and not is_crawled
+    # Without fields of the page, with own code, or in a crawl, a page is ready when it has come to rest.
+    fields = reading.request.fields
+    has_own = any(spec.depends_on_page for spec in fields)
+    waits = not has_own or parser_of(fields) is not None or reading.request.crawl is not None
+    has_all = not waits and not reading.answer.missing
     # At rest when it was looked at: the page may have changed during a slow reading.
     return has_all or visit.quiet_s() - (time.monotonic() - looked_at) > quiet_s
 
@@ -161,14 +164,14 @@ def outcome_of(  # noqa: PLR0917 - the parts of one visit
         return replace(reading, stats={**stats, **reading.stats})
     if reading is None:
         # An answer without a document, such as 204; the page did not change.
-        record: dict[str, Any] = {spec.name: [] if spec.all else None for spec in fields}
-        return Fetched(stats, (record,), tuple(record))
+        nothing = nothing_found(fields)
+        return Fetched(stats, (nothing.record,), nothing.missing)
     if not reading.snapshot.url.startswith(("http://", "https://")):
         return fault("policy:scheme", "the page navigated away from http and https", **stats)
     stats |= reading.answer.notes()
     failure = _failure_behind(arrival, reading, requested_url, stats)
     answer = reading.answer
-    return failure or Fetched(stats, (answer.record,), answer.missing, details=(answer.details,), raw=answer.raw)
+    return failure or outcome_of_read(answer, stats, answer.raw)
 
 
 def _captcha_of(reading: Reading | Failed | None, failure: Failed) -> Failed | None:
@@ -190,7 +193,8 @@ def _failure_behind(arrival: Arrival, reading: Reading, requested_url: str, stat
     page = ClassifierInput(
         status, arrival.headers, "text/html", url, requested_url, html, reading.answer.title, only_title
     )
-    return failure_behind(page, reading.answer.missing, stats)
+    failure = failure_behind(page, reading.answer.missing, stats)
+    return failure or (failure_read(reading.answer, stats) if is_of_code(reading.answer.failure) else None)
 
 
 def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:

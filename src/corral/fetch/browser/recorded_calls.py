@@ -8,6 +8,7 @@ from playwright.async_api import Error as PlaywrightError
 from playwright.async_api import Response
 
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import parser_of
 from corral.domain.fields.spec import flatten
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
@@ -72,8 +73,11 @@ async def add_recipe(
     Not for a run with a login, whose answers are personal, nor for one that accepted any certificate: later runs would
     trust the recorded calls.
     """
-    if isinstance(outcome, Failed) or not task.payload.read(PagePayload).is_shareable or not outcome.records:
+    payload = task.payload.read(PagePayload)
+    if isinstance(outcome, Failed) or not payload.is_shareable or not outcome.records:
         return outcome
+    if parser_of(payload.fields) is not None:
+        return outcome  # the records come from the page, which a replay does not have
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
             recipe = await _derive_recipe(log, outcome, task, robots, context)

@@ -24,14 +24,16 @@ from corral.fetch.browser.headers import first_party_headers
 from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.browser.readiness import out_of_time, outcome_of, wait_until_ready
 from corral.fetch.browser.recorded_calls import add_recipe
-from corral.fetch.browser.scroll import scroll_and_read
+from corral.fetch.browser.scrolling.list_scroll import scroll_list
+from corral.fetch.browser.scrolling.page_scroll import scroll_and_read
 from corral.fetch.browser.shared_browser import BrowserHost
 from corral.fetch.browser.visit import PageVisit
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import FetchContext
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import InProcessReader, PageReader
-from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
+from corral.fetch.proxy.forward_proxy import ForwardProxy
+from corral.fetch.proxy.passes import ProxyLimits, ProxyPass
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
@@ -159,14 +161,18 @@ class Renderer:
         rendering = task.rendering if isinstance(task.rendering, Rendering) else None
         plan = ReadPlan(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
         if rendering is not None:
-            plan = replace(plan, crawl=rendering.ask, until=plan.until - rendering.scroll_s)
+            plan = replace(plan, crawl=rendering.ask, until=plan.until - rendering.scroll.seconds)
         reading = await wait_until_ready(visit, granted, plan)
         if rendering is not None and isinstance(reading, Reading):
-            reading = await scroll_and_read(visit, plan, reading, rendering, clock.reading_ends_at())
+            scroll = scroll_list if rendering.scroll.is_list else scroll_and_read
+            reading = await scroll(visit, plan, reading, rendering, clock.reading_ends_at())
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
         if rendering is not None and isinstance(reading, Reading):
             chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
             rendering.keep(chain, reading.request, reading.answer, granted.bytes_in)
+        if rendering is not None and rendering.wants_calls:
+            rendering.calls = await visit.calls.read()
+            return outcome
         # Without a visit: the page's own slot covers the robots.txt of the hosts it calls.
         context = replace(run.context, visit=None)
         return await add_recipe(visit.calls, outcome, task, self._robots, context, left_s=clock.measure_left_s())

@@ -14,6 +14,7 @@ from corral.domain.redaction import find_secrets
 from corral.domain.runs.outcome import Failed
 from corral.fetch.browser.decoded_size import BodyWeights
 from corral.fetch.browser.engine import Engine
+from corral.fetch.browser.failed_calls import FailedCalls
 from corral.fetch.browser.faults import browser_fault, net_error_of
 from corral.fetch.browser.headers import FirstPartyHeaders
 from corral.fetch.browser.launch_args import (
@@ -25,8 +26,8 @@ from corral.fetch.browser.launch_args import (
 )
 from corral.fetch.browser.recorded_calls import CallLog
 from corral.fetch.faults import fault
-from corral.fetch.proxy.forward_proxy import ProxyPass
 from corral.fetch.proxy.messages import FAULT_HEADER
+from corral.fetch.proxy.passes import ProxyPass
 
 # An isolated world: the page cannot replace the functions that we call there.
 _WORLD = "corral"
@@ -91,6 +92,7 @@ class PageVisit:
         self.opening: asyncio.Task[BrowserContext] | None = None
         self.arrival: Arrival | None = None
         self.calls = CallLog()
+        self.failed_calls = FailedCalls()
         self.last_html = ""
         # Set by an end from outside: a crash or a limit.
         self.ended: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
@@ -293,6 +295,7 @@ class PageVisit:
     def _on_response(self, response: Response) -> None:
         self._moved_at = time.monotonic()
         self.calls.see(response)
+        self.failed_calls.see(response)
         for arrival in (self._pending, self.arrival):
             if arrival is not None and arrival.request == response.request:
                 arrival.status, arrival.headers = response.status, response.headers
@@ -309,6 +312,7 @@ class PageVisit:
 
     def _on_failed(self, request: Request) -> None:
         self._on_done(request)
+        self.failed_calls.see_error(request)
         error = net_error_of(request.failure or "") or "FAILED"
         if self.arrival is not None and self.arrival.request == request:
             self.arrival.error = error  # cut off inside its document

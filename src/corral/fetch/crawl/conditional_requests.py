@@ -1,14 +1,14 @@
-"""A page that an earlier crawl has read: what is asked of its server, and whether it has changed."""
+"""Conditional requests for pages of an earlier crawl, and whether a page has changed since."""
 
 from corral.domain.crawl.item import Change, Item
 from corral.fetch.response import Response
 
-_MAX_CHARS = 300  # of a validator; a longer one is not worth keeping
+_MAX_CHARS = 300  # longer validators are not stored
 Version = tuple[str, str | None, str | None]
 
 
 def conditions(item: Item) -> dict[str, str]:
-    """Headers by which a server need not send what we have."""
+    """Return the conditional headers for a page that an earlier crawl fetched."""
     if item.known is None:
         return {}
     _, etag, modified = item.known

@@ -1,4 +1,4 @@
-"""What a crawl meets that is no page: kept as a file with a record of its own, or skipped by a rule that is named."""
+"""Responses that are not pages: saved as files, each with a record, or skipped under a named rule."""
 
 import asyncio
 from collections.abc import Sequence

@@ -1,15 +1,11 @@
 """Turn a fetched and parsed page of a crawl into the result of its item: its record, its links, its signals."""
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from corral.domain.crawl.crawl import (
-    EMPTY_LIST_PAGE,
     LINK_LIMIT,
-    LIST_LIMIT,
-    LISTING,
     META_REFRESH,
     NO_FIELDS,
     NOINDEX,
@@ -26,38 +22,34 @@ from corral.domain.crawl.item import (
     PageSignals,
     short_key,
 )
-from corral.domain.crawl.job_pages import ITEM_LINKS, PAGINATION
 from corral.domain.crawl.page_archive import page_document
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import VALUE_CUT as CUT_PROBLEM
-from corral.extract.crawl_page import CrawlReadOptions
-from corral.extract.fields.complete import is_nothing
+from corral.extract.crawl_record import has_no_fields
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.crawl.conditional_requests import change_of, version_of
 from corral.fetch.response import Response
 
-_IMMEDIATE_REFRESH_S = 2.0  # a page that leaves sooner is never read
+_IMMEDIATE_REFRESH_S = 2.0  # a faster refresh means that the page is not meant to be read
 
 
 def result_of_page(
-    item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, ask: CrawlReadOptions, *, is_rendered: bool = False
+    item: Item, plan: CrawlPlan, answer: Response, read: ReadAnswer, *, is_rendered: bool = False
 ) -> ItemResult | Failed:
     """Decide the result of a page that was fetched and parsed. A rendered page is never an application shell."""
-    if ask.listing is not None:
-        return _result_of_listing(item, plan.listing or {}, answer, read, is_first=ask.listing[0] == 1)
-    if (redirected := _result_of_refresh(item, answer, read)) is not None:
+    if (redirected := result_of_refresh(item, answer, read)) is not None:
         return redirected
-    wanted = [spec.name for spec in plan.fields_for(item.url) if spec.depends_on_page]
-    has_none = plan.only_fields and all(is_nothing(read.record.get(name)) for name in wanted)
-    if has_none and plan.listing is not None:
+    has_none = has_no_fields(item.url, plan, read)
+    if has_none and plan.listing is not None and not read.links:
         names = ", ".join(read.missing)
         stats = {"needs_scripts": needs_scripts(read)}
         return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing", stats=stats)
     if plan.listing is not None:
         # The job wants the items of the list only: the links of an item are not followed.
-        read = replace(read, crawl_page={**(read.crawl_page or {}), "found": []})
+        if read.links is None:
+            read = replace(read, crawl_page={**(read.crawl_page or {}), "found": []})
         if answer.chain and canonical_url(parse_target(answer.url)) in plan.scope.starts:
             return Failed(FailureCode.EXTRACTION, "it redirects to the list itself", "redirected_to_list")
     is_shell = bool((read.crawl_page or {}).get("is_shell")) and not is_rendered
@@ -68,55 +60,17 @@ def result_of_page(
 
 
 def needs_scripts(read: ReadAnswer) -> bool:
-    """True where the page lacks what was requested, and its scripts may add it."""
+    """True if the page lacks requested content that its scripts may add."""
     return bool((read.crawl_page or {}).get("has_scripts"))
 
 
-def _result_of_listing(
-    item: Item, config: Mapping[str, Any], answer: Response, read: ReadAnswer, *, is_first: bool
-) -> ItemResult | Failed:
-    content = read.crawl_page or {}
-    if (redirected := _result_of_refresh(item, answer, read)) is not None:
-        return redirected
-    if is_first and not content.get("listed"):
-        message = f"item_links ({_selector_of(config)}) matches no link on the first page of the list"
-        message += "; its scripts were not run, strategy auto or browser runs them" if needs_scripts(read) else ""
-        return Failed(FailureCode.EXTRACTION, message, "item_links", stats={"needs_scripts": needs_scripts(read)})
-    found = tuple(DiscoveredLink(*each) for each in content.get("found", ()))
-    message = (
-        f"{content.get('listed', 0)} items; {'another page follows' if content.get('has_next') else 'the last page'}"
-    )
-    rule, message = _rule_of_list(config, content, message)
-    result = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, message, found=found, http_status=answer.status)
-    # Without a pagination selector, scrolling may bring the rest of the list.
-    loads_more = bool(content.get("loads_more")) or (config.get(PAGINATION) is None and needs_scripts(read))
-    return result._replace(
-        size=answer.raw_bytes, seen=PageSignals(loads_more=loads_more, scripts=tuple(content.get("scripts", ())))
-    )
-
-
-def _selector_of(config: Mapping[str, Any]) -> str:
-    links = config.get(ITEM_LINKS) or {}
-    return str(links.get("css") or links.get("xpath"))[:200]
-
-
-def _rule_of_list(config: Mapping[str, Any], content: Mapping[str, Any], message: str) -> tuple[str, str]:
-    """Return the rule that a list page is recorded under, and its message."""
-    bound = content.get("cut_by")
-    if bound is not None and bound not in config:
-        return LIST_LIMIT, f"{message}; the list goes on, and {bound} of list_config was left at its default"
-    if content.get("has_next") and not content.get("listed"):
-        return EMPTY_LIST_PAGE, f"item_links ({_selector_of(config)}) matches no link here, and another page follows"
-    return LISTING, message
-
-
-def _result_of_refresh(item: Item, answer: Response, read: ReadAnswer) -> ItemResult | None:
+def result_of_refresh(item: Item, answer: Response, read: ReadAnswer) -> ItemResult | None:
     """Return the result of a page with an immediate meta refresh; None for any other page."""
     delay_s, target = (read.crawl_page or {}).get("refresh") or (_IMMEDIATE_REFRESH_S, None)
     if target is None or delay_s >= _IMMEDIATE_REFRESH_S:
         return None
     there = DiscoveredLink(*target)
-    message = f"it sends its reader to {there.url}" + (f", which is {there.reason}" if there.reason else "")
+    message = f"meta refresh to {there.url}" + (f", which is {there.reason}" if there.reason else "")
     found = (
         there,
         *(DiscoveredLink(*each) for each in (read.crawl_page or {}).get("found", ()) if each[1] != there.key),
@@ -160,6 +114,7 @@ def _result_of_content(
         change=change,
         dropped=content.get("dropped", 0),
         seen=_signals_of(content),
+        more=tuple(zip(content.get("more", ()), read.row_details[1:], strict=False)),
     )
 
 

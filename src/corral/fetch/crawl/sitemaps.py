@@ -1,4 +1,4 @@
-"""What leads to pages and is none: the sitemaps of a site, and its robots.txt, which says where they are."""
+"""Sitemaps, and the robots.txt that names them: documents that lead to pages without being pages."""
 
 import time
 
@@ -48,7 +48,7 @@ class SitemapVisitor:
         ask = CrawlReadOptions(plan_json, item.depth, level=level)
 
         async def check(following: Target) -> Failed | None:
-            """A redirect leads no further than a link would."""
+            """Refuse a redirect to a URL that the crawl would not follow as a link."""
             is_same = following.host == target.host
             if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
@@ -60,7 +60,7 @@ class SitemapVisitor:
         return await self._read_sitemap(item, ask, request, context)
 
     async def _read_robots(self, item: Item, target: Target, context: FetchContext) -> ItemResult | Deferred:
-        """Those of robots.txt, and the one that nearly every site has."""
+        """Return the sitemaps that robots.txt names, and /sitemap.xml."""
         rules = await self._robots.load_rules(target, context)
         if isinstance(rules.failure, Deferred):
             return rules.failure
@@ -94,6 +94,6 @@ class SitemapVisitor:
         said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
         rule = SITEMAP
         if told.get("is_cut"):
-            rule, said = SITEMAP_CUT, f"{said}; it breaks off, and what it would have named behind that is not known"
+            rule, said = SITEMAP_CUT, f"{said}; the file is cut off, so later URLs are unknown"
         ended = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
         return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))

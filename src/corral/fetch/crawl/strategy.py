@@ -1,4 +1,4 @@
-"""Which way each page of a crawl is got: over HTTP, by a recipe, or by browser where its scripts are needed."""
+"""Choose how to fetch each page of a crawl: over HTTP, by a recipe, or in the browser if it needs JavaScript."""
 
 import asyncio
 import time
@@ -8,14 +8,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from corral.domain.crawl.crawl import SCROLL_LIMIT, SHELL, CrawlPlan, ItemState
-from corral.domain.crawl.item import PAGE, Item, ItemResult, listing_place
+from corral.domain.crawl.crawl import SHELL, CrawlPlan, ItemState
+from corral.domain.crawl.item import PAGE, Item, ItemResult
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
 from corral.domain.jobs.job import Strategy
+from corral.domain.lists.position import listing_place
+from corral.domain.lists.progress import ListProgress
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor, Task
 from corral.domain.redaction import redact_result_url
@@ -23,34 +25,35 @@ from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import PAGE as PAGE_RUN
-from corral.domain.sites.recipe.recipe import matches
+from corral.domain.sites.recipe.recipe import ReplayRequest, matches
 from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
-from corral.fetch.browser.crawl_page import Rendering
-from corral.fetch.crawl.page_result import result_of_page
-from corral.fetch.crawl.visit import HttpVisitor, fields_wanted, page_in_order
+from corral.fetch.browser.crawl_page import Rendering, ScrollPlan
+from corral.fetch.crawl.list_replay import replay_list
+from corral.fetch.crawl.scrolling import PROBE_STEPS, may_replay, needs_browser, report_cut, scroll_plan
+from corral.fetch.crawl.visit import HttpVisitor, decide_result, fields_wanted, page_in_order
 from corral.fetch.egress.context import Route
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.route import Proxies
+from corral.fetch.response import Response
 from corral.fetch.sessions import SessionKeys, mark_expired_session, open_session
 
-_SCROLL_S = 60.0
 _MAX_TEMPLATES = 10_000
 _MAX_RECIPES = 50
-_MAX_SCRIPTS = 20  # that are looked at
+_MAX_SCRIPTS = 20  # script files inspected per page
 _IN_VAIN = 3
 _LONGER = 1.2
 
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways to get a page. `browser` renders it, `replay` makes the calls of a recipe instead."""
+    """All ways to fetch a page. `browser` renders it, `replay` makes the calls of a recipe instead."""
 
     http: HttpVisitor
     browser: Executor
     replay: Executor
     browser_s: float = 30.0
-    browsers: int = 2  # pages in the browser of this worker at once
+    browsers: int = 2  # concurrent pages in the browser of this worker
     host_access: HostAccess = UNLIMITED
     keys: SessionKeys = field(default_factory=SessionKeys)
     proxies: Proxies | None = None
@@ -63,7 +66,7 @@ class CrawlVisitor:
 
     @asynccontextmanager
     async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
-        """For the pages of one crawl, with its login and its proxy open; why not, where those cannot be opened."""
+        """Yield the visitor of one crawl with its session and proxy opened, or the failure to open them."""
         unlocked = open_session(task, self._ways.keys)
         if not isinstance(unlocked, Failed):
             unlocked = open_proxy(unlocked, self._ways.keys)
@@ -82,17 +85,18 @@ class CrawlVisitor:
 @dataclass(slots=True, eq=False)
 class RunVisitor:
     ways: Ways
-    slots: asyncio.Semaphore  # waited for before the time of a page begins
+    slots: asyncio.Semaphore  # acquired before the time limit of a page starts
     plan: CrawlPlan
     task: Task
     route: Route | None = None
-    scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages the browser fills
-    scripts: dict[str, bool] = field(default_factory=dict)  # script files, by whether they may bring more of a page
-    gainless: "Counter[str]" = field(default_factory=Counter)  # by template, pages that were rendered in vain
+    scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages need the browser
+    scripts: dict[str, bool] = field(default_factory=dict)  # script files: whether they may load more content
+    gainless: "Counter[str]" = field(default_factory=Counter)  # by template: pages that gained nothing from rendering
     rendered: int = 0
     has_browser: bool = True
     recipes: list[dict[str, Any]] = field(default_factory=list)
-    turns: dict[str, float] = field(default_factory=dict)  # by host, when its next page may be asked for
+    progress: ListProgress = field(default_factory=ListProgress)
+    turns: dict[str, float] = field(default_factory=dict)  # by host: when its next page may be requested
 
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.read(CrawlPayload).recipes
@@ -107,7 +111,7 @@ class RunVisitor:
         return ended
 
     async def _wait_for_turn(self, url: str, delay_s: float) -> None:
-        """A host is with one worker at a time, so this keeps the pages of the whole crawl apart."""
+        """Wait for delay_s. One worker has a host at a time, so this holds for the whole crawl."""
         host, now = host_key_of_url(url) or "", time.monotonic()
         at = max(now, self.turns.get(host, now))
         self.turns[host] = at + delay_s
@@ -118,15 +122,15 @@ class RunVisitor:
         is_page = item.kind == PAGE or listing_place(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
             return await self._fetch(item)
-        if strategy == Strategy.BROWSER:
+        if strategy == Strategy.BROWSER or needs_browser(self.plan, item):
             return await self._render(item)
         return await self._visit_by_need(item)
 
     async def _fetch(self, item: Item) -> ItemResult | Failed | Deferred:
-        return await self.ways.http.visit(item, self.plan, self.task, self.route)
+        return await self.ways.http.visit(item, self.plan, self.task, self.route, progress=self.progress)
 
     async def _visit_by_need(self, item: Item) -> ItemResult | Failed | Deferred:
-        """The cheapest way that brings what was asked for."""
+        """Fetch the page in the cheapest way that returns the requested content."""
         if (replayed := await self._replay(item)) is not None:
             return replayed
         template = template_of(item.url)
@@ -149,8 +153,8 @@ class RunVisitor:
     async def _render_for_more(
         self, item: Item, ended: ItemResult | Failed | Deferred, template: str
     ) -> ItemResult | Failed | Deferred:
-        """A page that can be read over HTTP, as a browser shows it where that leads to more."""
-        # The fields of an item are there, and nothing else of it is wanted.
+        """Render a page that was read over HTTP, and keep the result if it contains more."""
+        # The item has its fields, and nothing else of it is needed.
         is_item = self.plan.listing is not None and item.kind == PAGE
         if not isinstance(ended, ItemResult) or is_item or not await self._may_have_more(ended, template):
             return ended
@@ -168,7 +172,7 @@ class RunVisitor:
         return not self.has_browser
 
     async def _may_have_more(self, ended: ItemResult, template: str) -> bool:
-        """Its scripts look as if they brought more, and those of its like have not been rendered in vain too often."""
+        """True if scripts may load more, and rendering has not been useless too often for this template."""
         seen = ended.seen
         if (
             seen is None
@@ -194,15 +198,28 @@ class RunVisitor:
         return self.has_browser and self.rendered < self.plan.browser_pages
 
     async def _render(self, item: Item) -> ItemResult | Failed | Deferred:
+        scroll = scroll_plan(self.plan, item)
+        if scroll.max_steps <= PROBE_STEPS or not may_replay(self.plan, item):
+            return await self._finish(item, *await self._load(item, scroll))
+        # A few steps show how the page asks for more; its API then brings the rest, or else the browser does.
+        rendering, outcome = await self._load(item, replace(scroll, max_steps=PROBE_STEPS), wants_calls=True)
+        is_cut = rendering.answer is not None and rendering.cut_by is not None
+        if is_cut and not await replay_list(rendering, self.plan, self._send_call):
+            rendering, outcome = await self._load(item, scroll)
+        return await self._finish(item, rendering, outcome)
+
+    async def _load(self, item: Item, scroll: ScrollPlan, *, wants_calls: bool = False) -> tuple[Rendering, Outcome]:
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
             self.rendered += 1
             ask = http.ask(item, self.plan, self.task, began)
-            scroll_s = _SCROLL_S if self.plan.max_scrolls else 0.0
-            rendering = Rendering(item.url, ask, self.plan.max_scrolls, scroll_s)
+            rendering = Rendering(item.url, ask, scroll, wants_calls=wants_calls)
             payload = self._page_payload(item, fields_wanted(self.plan, ask, item.url))
-            timeout_s = self.ways.browser_s + scroll_s
-            outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
+            timeout_s = self.ways.browser_s + scroll.seconds
+            return rendering, await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
+
+    async def _finish(self, item: Item, rendering: Rendering, outcome: Outcome) -> ItemResult | Failed | Deferred:
+        """Return the result of a page that a browser loaded."""
         if isinstance(outcome, Deferred):
             return outcome
         if outcome.stats.get("is_download") or (not isinstance(outcome, Failed) and rendering.response is None):
@@ -214,11 +231,14 @@ class RunVisitor:
         if outcome.recipe is not None and self.plan.listing is not None:
             self.recipes.insert(0, {**outcome.recipe, "id": f"{self.task.run_id} {len(self.recipes)}", "version": 1})
             del self.recipes[_MAX_RECIPES:]
-        ended = result_of_page(item, self.plan, rendering.response, rendering.answer, ask, is_rendered=True)
-        if rendering.is_cut and isinstance(ended, ItemResult):
-            told = f"it still brought more after {self.plan.max_scrolls} steps of scrolling, or {_SCROLL_S:.0f} s"
-            return ended._replace(reason=SCROLL_LIMIT, message=f"{told}; max_scrolls allows more")
-        return ended
+        read = rendering.answer
+        ended = decide_result(item, self.plan, rendering.response, read, self.progress, is_rendered=True)
+        return report_cut(ended, rendering, self.plan) if isinstance(ended, ItemResult) else ended
+
+    async def _send_call(self, request: ReplayRequest) -> Response | Failed | Deferred:
+        if self.plan.delay_s:
+            await self._wait_for_turn(request.url, self.plan.delay_s)
+        return await self.ways.http.send_call(request, self.plan, self.task, self.route)
 
     async def _replay(self, item: Item) -> ItemResult | None:
         """The item of a list by the calls that fill its page; None where that is not known, or did not work.
@@ -258,7 +278,7 @@ class RunVisitor:
             url=item.url,
             trusted_hosts=crawl.trusted_hosts,
             verify_tls=crawl.verify_tls,
-            requires_auth=crawl.needs_login,  # no recipe is made of a page behind a login
+            requires_auth=crawl.needs_login,  # no recipe is recorded behind a login
             fields=fields,
             respect_robots=self.plan.respect_robots,
             user_agent=self.plan.user_agent,
@@ -273,7 +293,7 @@ class RunVisitor:
         timeout_s: float,
         rendering: Rendering | None = None,
     ) -> Outcome:
-        """One page as a run of its own would get it: past the same host limiter, with the same login and proxy."""
+        """Execute one page like a run of its own: same host limiter, session and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
         turn, outcome = self.ways.host_access.visit(self.plan.concurrency, page_in_order(item, self.task)), None
@@ -300,6 +320,6 @@ def _needs_scripts(ended: ItemResult | Failed | Deferred) -> bool:
 
 
 def _has_more_than(rendered: ItemResult, fetched: ItemResult) -> bool:
-    """More links, or a record that is clearly longer."""
+    """True for more links, or a clearly longer record."""
     sizes = [len(each.record) if isinstance(each.record, str) else 0 for each in (rendered, fetched)]
     return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER * sizes[1]

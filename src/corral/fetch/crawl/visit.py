@@ -1,4 +1,4 @@
-"""One page of a crawl, over HTTP: allowed by robots.txt, fetched, read apart, turned into a record and into links."""
+"""Fetch one page of a crawl over HTTP: check robots.txt, fetch, parse, and build the record and the links."""
 
 import functools
 import time
@@ -15,7 +15,6 @@ from corral.domain.crawl.item import (
     Change,
     Item,
     ItemResult,
-    listing_place,
 )
 from corral.domain.crawl.item_decision import is_of_page
 from corral.domain.crawl.job_pages import Listing
@@ -25,17 +24,21 @@ from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.hosts.order import QueuedPage
+from corral.domain.lists.position import listing_place
+from corral.domain.lists.progress import ListProgress
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
 from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.run import CRAWL_HELPER
+from corral.domain.sites.recipe.recipe import ReplayRequest
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import header_directives
-from corral.extract.page_reader import ReadRequest
+from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.answer_check import failure_read
 from corral.fetch.crawl.conditional_requests import conditions
 from corral.fetch.crawl.files import FileKeeper, is_file
+from corral.fetch.crawl.list_result import result_of_listing
 from corral.fetch.crawl.page_result import result_of_page
 from corral.fetch.crawl.sitemaps import SitemapVisitor
 from corral.fetch.egress.client import Egress
@@ -75,21 +78,30 @@ class HttpVisitor:
         self._sitemaps = SitemapVisitor(egress, robots, reader, page_s)
 
     async def visit(
-        self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None
+        self,
+        item: Item,
+        plan: CrawlPlan,
+        task: Task,
+        route: Route | None = None,
+        *,
+        progress: ListProgress | None = None,
     ) -> ItemResult | Failed | Deferred:
-        """`task` has the opened session of the crawl; `route` leads through its proxy, or accepts any certificate."""
+        """Fetch the page of an item; `progress` is that of the list that the crawl follows.
+
+        `task` has the opened session of the crawl; `route` uses its proxy, or accepts any certificate.
+        """
         turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
-            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn))
+            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn), progress)
             outcome = _WELL if isinstance(ended, ItemResult) else ended
             return ended
         finally:
-            # Tried again, a page that the host refuses says nothing new of the host.
+            # A retry that the host refuses again says nothing new about the host.
             is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
             turn.end(None if is_old_news else outcome)
 
     async def _visit_page(
-        self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext
+        self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext, progress: ListProgress | None
     ) -> ItemResult | Failed | Deferred:
         began = time.monotonic()
         listing = listing_place(item.kind)
@@ -113,7 +125,7 @@ class HttpVisitor:
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, body_limit=body_limit)
         answer = await self._egress.fetch(replace(request, headers={**headers, **conditions(item)}), context)
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
-            # Not the page that is known: its record is another one's.
+            # The 304 is about the redirect target, which is not the page recorded before.
             answer = await self._egress.fetch(request, context)
         if not isinstance(answer, Response):
             return _skip_outside(item, answer)
@@ -124,10 +136,11 @@ class HttpVisitor:
             tags = (value for name, value in answer.headers if name == "x-robots-tag")
             noindex, _ = header_directives(tags, self._egress.user_agent)
             return await self._files.finish(item, plan, answer, _crawl_id(task), noindex=noindex)
-        return await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
+        read = await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
+        return read if isinstance(read, Failed) else decide_result(item, plan, answer, read, progress)
 
     async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
-        """The text of a script file, or nothing: it is looked at, never run."""
+        """Return the text of a script file, or an empty string. Scripts are inspected, never run."""
         turn = self._host_access.visit(plan.concurrency)
         context = context_of(task, route, visit=turn)
         try:
@@ -144,13 +157,33 @@ class HttpVisitor:
             return ""
         return answer.body.decode("utf-8", "replace")
 
+    async def send_call(
+        self, call: ReplayRequest, plan: CrawlPlan, task: Task, route: Route | None
+    ) -> Response | Failed | Deferred:
+        """Make a call of a page's API over HTTP, with the session of the crawl, robots.txt and the host limiter."""
+        turn, outcome = self._host_access.visit(plan.concurrency), None
+        context = context_of(task, route, visit=turn)
+        try:
+            target = parse_target(call.url, max_chars=8192)
+            if plan.respect_robots and (refused := await self._robots.refusal(target, context)) is not None:
+                return refused
+            body = orjson.dumps(call.body) if call.method == "POST" else None
+            headers = {"accept": "application/json", **headers_of(plan), **call.headers}
+            answer = await self._egress.fetch(FetchRequest(target.url, self._page_s, headers, body=body), context)
+            outcome = _WELL if isinstance(answer, Response) else answer
+            return answer
+        except BadInput as problem:
+            return fault("policy:url", problem.message)
+        finally:
+            turn.end(outcome)
+
     def ask(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlReadOptions:
         """Return the options for parsing the page of an item."""
         packed, listing = self._pack_plan(plan, task), listing_place(item.kind)
         return CrawlReadOptions(packed, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
 
     def _pack_plan(self, plan: CrawlPlan, task: Task) -> str:
-        """The plan of a crawl that is under way is always the same object, and never changes."""
+        """Serialize the plan. Memo: a running crawl always passes the same, immutable plan."""
         known = self._plans.get(id(plan))
         if known is None:
             while len(self._plans) >= _MAX_PLANS:
@@ -184,7 +217,7 @@ class HttpVisitor:
 
     async def _read(
         self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlReadOptions, began: float
-    ) -> ItemResult | Failed:
+    ) -> ReadAnswer | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_wanted(plan, ask, item.url)
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
@@ -192,7 +225,22 @@ class HttpVisitor:
         read = await self._reader.read(request, max(0.0, left_s))
         if isinstance(read, Failed):
             return read
-        return failure_read(read, {}) or result_of_page(item, plan, answer, read, ask)
+        return failure_read(read, {}) or read
+
+
+def decide_result(
+    item: Item,
+    plan: CrawlPlan,
+    answer: Response,
+    read: ReadAnswer,
+    progress: ListProgress | None = None,
+    *,
+    is_rendered: bool = False,
+) -> ItemResult | Failed:
+    """Return the result of a page, or of a list page, that was fetched and parsed."""
+    if listing_place(item.kind) is not None:
+        return result_of_listing(item, plan, answer, read, progress or ListProgress())
+    return result_of_page(item, plan, answer, read, is_rendered=is_rendered)
 
 
 def _skip_outside(item: Item, failure: Failed | Deferred) -> ItemResult | Failed | Deferred:
@@ -210,12 +258,12 @@ def page_in_order(item: Item, task: Task) -> QueuedPage | None:
 
 
 def _crawl_id(task: Task) -> str:
-    """Of the crawl itself, also where this is a helper."""
+    """Return the id of the crawl run, also in a helper."""
     return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == CRAWL_HELPER else task.run_id
 
 
 def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions, url: str) -> tuple[FieldSpec, ...]:
-    """Of a list page its links, of any other what the plan asks for."""
+    """Return the links to read from a list page, or the fields of the plan for any other page."""
     if ask.listing is not None and plan.listing is not None:
         return Listing.of(plan.listing).fields
     return plan.fields_for(url)

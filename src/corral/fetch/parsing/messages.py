@@ -35,10 +35,12 @@ BUG = b"B"
 control_frame = struct.Struct("!ci")
 STARTED = b"S"
 ENDED = b"E"
-# In memory that outlives the reader: the index of the field whose selector is being evaluated, and the number of pages
-# read so far. A reader sends several answers at once, so a reader that dies may have read pages it never answered.
+# In memory that outlives the reader: the index of the field whose selector is being evaluated, the number of pages
+# read so far, and whether own code runs. A reader sends several answers at once, so a reader that dies may have read
+# pages it never answered.
 note = struct.Struct("!I")
 READ_AT = note.size
+CODE_AT = 2 * note.size
 MAX_FIELDS = 256  # fields with a greater index cannot be skipped
 
 
@@ -49,6 +51,7 @@ class ReaderLimits:
     cpu_s: float = 5.0
     selector_s: float = 1.0
     wall_s: float = 30.0  # for a reader that uses no processor time, or gets none
+    code_wall_s: float = 15.0  # the same for a page with own code: less than the time that a run has for its page
     address_bytes: int = 768 * MIB
     resident_bytes: int = 512 * MIB
     pages_per_reader: int = 5_000  # it remembers the links of a site, and what it takes is looked at after every page
@@ -71,8 +74,8 @@ class ReaderLimits:
 
     @classmethod
     def parse(cls, text: str) -> "ReaderLimits":
-        cpu_s, selector_s, wall_s, *counts = text.split(",")
-        return cls(float(cpu_s), float(selector_s), float(wall_s), *map(int, counts))
+        cpu_s, selector_s, wall_s, code_wall_s, *counts = text.split(",")
+        return cls(float(cpu_s), float(selector_s), float(wall_s), float(code_wall_s), *map(int, counts))
 
 
 class _RequestHead(msgspec.Struct, frozen=True, array_like=True):

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import structlog
 
+from corral.domain.fields.own_code import parser_of
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.links import MAX_LINKS
@@ -43,13 +44,13 @@ _MAX_NAME_CHARS = 200
 
 class PageReader(Protocol):
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
-        """`timeout:total` where it is not done in time, `limit:parse` where the page is too much to be read,
-        `bad_response:xml_dtd` where it is XML with declarations of its own."""
+        """Read a page. Fails with `timeout:total` if time runs out, `limit:parse` if the page costs too much, and
+        `bad_response:xml_dtd` for XML with a DTD."""
         ...
 
 
 class InProcessReader:
-    """Reads where it is called. For tests, and for pages that are known."""
+    """Reads pages in the calling process: for tests and trusted pages."""
 
     def __init__(self) -> None:
         self._memory = ReadMemory()
@@ -66,8 +67,14 @@ class _Job:
     skipped: set[int] = field(default_factory=set)
     losses: int = 0
 
+    @property
+    def code(self) -> str | None:
+        """The own code of the page; None for most pages."""
+        spec = parser_of(self.request.fields)
+        return None if spec is None else spec.code
+
     def tell(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
-        """Unless its run has given it up meanwhile."""
+        """Set the outcome, unless the run has cancelled the job."""
         if self.answer.done():
             return
         if isinstance(outcome, ReadingBroke):
@@ -79,7 +86,7 @@ class _Job:
 
 
 class ParsePool:
-    """Its processes are started at the first page and kept."""
+    """A pool of parsing processes, started with the first page and kept."""
 
     def __init__(
         self,
@@ -100,7 +107,7 @@ class ParsePool:
         is_busy = len(self._keepers) < self._size and self._jobs.qsize() >= _MANY_WAITING
         if is_busy or not self._keepers:
             keeper = _Keeper(self._jobs, self._limits)
-            # In a context of its own: it serves every run, not only the one that happened to start it.
+            # In its own context: the process serves every run, not only the one that started it.
             task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
             self._keepers[keeper] = task
         request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
@@ -108,14 +115,14 @@ class ParsePool:
         try:
             async with CoarseTimeout(timeout_s):
                 await self._jobs.put(job)
-                # Given up by its run, a job is left out when its turn comes.
+                # A cancelled job is skipped when its turn comes.
                 return await job.answer
         except TimeoutError:
-            return fault("timeout:total", f"{_short_url(request)} had arrived and was not read in time")
+            return fault("timeout:total", f"{_short_url(request)} was fetched but not parsed in time")
 
     @property
     def pids(self) -> list[int]:
-        """The processes, and their readers."""
+        """Return the pids of the processes and their readers."""
         return [pid for keeper in self._keepers for pid in keeper.pids]
 
     async def close(self) -> None:
@@ -128,14 +135,15 @@ class ParsePool:
 
 
 class _Keeper:
-    """One process, always with a reader that is ready; takes the jobs in their order."""
+    """One process that always has a reader ready, and takes jobs in order."""
 
     def __init__(self, jobs: asyncio.Queue[_Job], limits: ReaderLimits) -> None:
         self._jobs = jobs
         self._limits = limits
-        self._left: _Job | None = None  # taken from the queue, and too large to go with the others
+        self._left: _Job | None = None  # taken from the queue, but not part of the last batch
         self._process: ParseProcess | None = None
         self._reader: Reader | None = None
+        self._code: str | None = None  # the own code that the reader has run
 
     @property
     def pids(self) -> list[int]:
@@ -145,8 +153,8 @@ class _Keeper:
     async def run(self) -> None:
         try:
             while True:
-                with contextlib.suppress(CannotRead):  # told to the next job that comes
-                    await self._ready()
+                with contextlib.suppress(CannotRead):  # reported to the next job
+                    await self._ready(self._code)
                 jobs = await self._next()
                 try:
                     await self._serve(jobs)
@@ -159,13 +167,13 @@ class _Keeper:
             await asyncio.shield(self._drop())
 
     async def _next(self) -> list[_Job]:
-        """One, and as many of those behind it as go to the reader in one breath."""
+        """Return the next batch: as many waiting jobs as fit, all with the same own code or none."""
         first, self._left = self._left or await self._jobs.get(), None
         jobs, taken_bytes = [first], len(first.request.body)
         while len(jobs) < _TOGETHER and not self._jobs.empty():
             job = self._jobs.get_nowait()
             taken_bytes += len(job.request.body)
-            if taken_bytes > TOGETHER_BYTES:
+            if taken_bytes > TOGETHER_BYTES or job.code != first.code:
                 self._left = job
                 break
             jobs.append(job)
@@ -178,16 +186,16 @@ class _Keeper:
         except CannotRead as problem:
             for job in jobs:
                 job.tell(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
-        except Exception as error:  # noqa: BLE001 - a bug of ours is told to the runs it happened to
+        except Exception as error:  # noqa: BLE001 - a bug here fails the runs concerned
             await self._drop()
             for job in jobs:
                 if not job.answer.done():
                     job.answer.set_exception(error)
 
     async def _attempt(self, jobs: list[_Job]) -> None:
-        """Those without an answer afterwards have to be tried again."""
-        reader = await self._ready()
-        limits = self._limits
+        """Send the jobs to a reader once. Jobs without an answer afterwards are tried again."""
+        code, limits = jobs[0].code, self._limits
+        reader = await self._ready(code)
         asked = [
             Question(
                 job.request,
@@ -198,9 +206,10 @@ class _Keeper:
             for job in jobs
         ]
         unanswered = deque(jobs)
-        ended = await reader.ask(asked, limits.wall_s, lambda answer: unanswered.popleft().tell(answer))
+        wall_s = limits.wall_s if code is None else limits.code_wall_s
+        ended = await reader.ask(asked, wall_s, lambda answer: unanswered.popleft().tell(answer))
         if ended is not None:
-            # Where all were read it ended between two pages, and the first is as good as any: it is tried again.
+            # If the reader had read all pages, it ended between two of them; blame the first, which is then retried.
             blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
             log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
@@ -208,6 +217,8 @@ class _Keeper:
                 blamed.tell(outcome)
 
     def _of_ending(self, job: _Job, ended: Ended) -> Failed | None:
+        if ended.in_code:
+            return _of_code(job.request, ended, self._limits)
         if ended.took_too_long:
             return refusal(job.request, f"it takes more than {self._limits.cpu_s:g} s of processor time")
         place = ended.selector_at
@@ -219,13 +230,15 @@ class _Keeper:
         job.losses += 1
         return None if job.losses < _TRIES else refusal(job.request, f"it ended {_TRIES} readers; the last was {ended}")
 
-    async def _ready(self) -> Reader:
+    async def _ready(self, code: str | None) -> Reader:
+        """Return a reader for this own code: what code changes in its process must not reach other pages."""
         reader = self._reader
         if reader is not None and not reader.has_ended:
-            if reader.pages < self._limits.pages_per_reader:
+            if reader.pages < self._limits.pages_per_reader and (self._code is None or self._code == code):
+                self._code = code
                 return reader
             await reader.end()
-        self._reader = None
+        self._reader, self._code = None, code
         for pause_s in _RESTART_PAUSES_S:
             try:
                 return await self._start_reader()
@@ -250,6 +263,18 @@ class _Keeper:
             await reader.end()
         if process is not None:
             await process.end()
+
+
+def _of_code(request: ReadRequest, ended: Ended, limits: ReaderLimits) -> Failed:
+    """Return the failure of own code that ended its reader. No retry: the code would end the next reader too."""
+    spec = parser_of(request.fields)
+    why = f"ended its process ({ended})"
+    if ended.took_too_long:
+        why = f"takes more than {limits.cpu_s:g} s of processor time"
+    elif ended.stood_still:
+        why = f"did not return within {limits.code_wall_s:g} s"
+    file = spec.file if spec is not None else None
+    return fault("extraction:parser", f"{file}: parse {why} ({_short_url(request)})")
 
 
 def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) -> Failed:

@@ -1,4 +1,4 @@
-"""One parsing process and its present reader, seen from the process that needs pages read."""
+"""One parsing process and its current reader, as the worker sees them."""
 
 import asyncio
 import contextlib
@@ -20,25 +20,27 @@ _START_S = 20.0
 _FORK_S = 5.0
 _EXIT_S = 2.0
 _LOOK_EVERY_S = 0.25
-# Of what is sent in one breath; a page that is larger goes alone.
+# Upper limit of a batch of pages; a larger page is sent alone.
 TOGETHER_BYTES = 512 * 1024
 
 
 class CannotRead(Exception):
-    """No process to read pages in can be had, for now."""
+    """No parsing process can be started now."""
 
 
 class ReadingBroke(Exception):
-    """A bug of ours in a reader; the text is its traceback."""
+    """A reader raised an unexpected exception; the text is its traceback."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
     """A reader that ended instead of answering."""
 
-    code: int | None  # as subprocess has it: negative for a signal
-    selector_at: int | None = None  # the place of the field whose selector took too long
-    untold: int = 0  # pages that it had read and not yet answered
+    code: int | None  # as in subprocess: negative for a signal
+    selector_at: int | None = None  # index of the field whose selector took too long
+    untold: int = 0  # pages read but not yet answered
+    in_code: bool = False  # it was running own code
+    stood_still: bool = False  # killed after too long without using processor time
 
     @property
     def took_too_long(self) -> bool:
@@ -92,10 +94,11 @@ class ParseProcess:
         return self._process.pid
 
     async def fork(self, *, is_first: bool) -> "Reader":
-        """A new reader. The first one is there once everything has been loaded."""
+        """Fork a reader. The first fork waits until all modules are loaded."""
         ours, theirs = make_link()
-        # Here, not by the reader: one that dies at once would leave the number of the one before.
+        # Reset here, not in the reader: one that dies at once would leave the notes of its predecessor.
         os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
+        os.pwrite(self._note_fd, wire.note.pack(0), wire.CODE_AT)
         try:
             socket.send_fds(self._control, [b"F"], [theirs.fileno()])
             pid = await self._wait_for_control(wire.STARTED, _START_S if is_first else _FORK_S)
@@ -106,7 +109,7 @@ class ParseProcess:
             return Reader(self, pid, pidfd, link)
         except OSError as error:
             ours.close()
-            raise CannotRead(f"no reader can be started: {error}") from None
+            raise CannotRead(f"no parsing process can be started: {error}") from None
         except BaseException:
             ours.close()
             raise
@@ -114,15 +117,19 @@ class ParseProcess:
             theirs.close()
 
     async def exit_code(self) -> int | None:
-        """Of the reader that ended last; None where this process is gone, too."""
+        """Return the exit code of the reader that ended last; None if this process is gone too."""
         return await self._wait_for_control(wire.ENDED, _EXIT_S)
 
     def selector_at(self) -> int:
         return self._read_note(0)
 
     def pages_read(self) -> int:
-        """By the reader that ended last."""
+        """Return how many pages the reader that ended last had read."""
         return self._read_note(wire.READ_AT)
+
+    def runs_code(self) -> bool:
+        """Return whether the reader that ended last was running own code."""
+        return self._read_note(wire.CODE_AT) != 0
 
     def _read_note(self, place: int) -> int:
         return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, place))[0])
@@ -148,7 +155,7 @@ Tell = Callable[[ReadAnswer | ReadingBroke], None]
 
 
 class _Link(asyncio.Protocol):
-    """The connection to a reader. What it says is taken whether anybody waits for it or not."""
+    """The connection to a reader. Data is buffered even while no task waits for it."""
 
     def __init__(self) -> None:
         self.arrived = bytearray()
@@ -172,7 +179,7 @@ class _Link(asyncio.Protocol):
             self._waiting.set_result(None)
 
     async def answer(self) -> tuple[bytes, bytes]:
-        """The next one, or ConnectionError where the reader is gone without it."""
+        """Return the next answer; ConnectionError if the reader ends before it."""
         while (answer := wire.pop_answer(self.arrived)) is None:
             if self._is_lost:
                 raise ConnectionResetError
@@ -190,7 +197,7 @@ class _Link(asyncio.Protocol):
 
 
 class Reader:
-    """A process that reads one page after the other until it is told to stop, or one is too much for it."""
+    """A process that reads page after page until it is stopped or a page exceeds its limits."""
 
     def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: _Link) -> None:
         self._parent = parent
@@ -201,10 +208,10 @@ class Reader:
         self.has_ended = False
 
     async def ask(self, questions: Sequence[wire.Question], wall_s: float, tell: Tell) -> Ended | None:
-        """Have pages read one after the other; each answer is told as soon as it is there.
+        """Read pages one after the other, and pass each answer to `tell` as soon as it arrives.
 
-        How the reader ended, where a page was too much for it: the first one that it had not read. None where it did
-        not, though it may have stopped before the last of them, to be replaced.
+        Return how the reader ended if a page exceeded its limits: the first page that it had not read. None otherwise,
+        also if the reader stopped early in order to be replaced.
         """
         told = self.pages
         self.pages += len(questions)
@@ -224,9 +231,10 @@ class Reader:
             self.kill()
             code = await self.end()
             place = self._parent.selector_at() if code == -signal.SIGVTALRM else None
-            return Ended(code, place, max(0, self._parent.pages_read() - told))
+            untold = max(0, self._parent.pages_read() - told)
+            return Ended(code, place, untold, self._parent.runs_code(), watch.has_killed)
         except BaseException:
-            self.kill()  # what it says next would be taken for the answer to another page
+            self.kill()  # its next answer would be taken for the answer to another page
             raise
         finally:
             watch.end()
@@ -239,7 +247,7 @@ class Reader:
         self._link.send(parts)
 
     async def end(self) -> int | None:
-        """Close its connection, wait a moment, then kill it. How it ended, where that can be known."""
+        """Close the connection, wait a moment, then kill the reader. Return its exit code, if known."""
         self.has_ended = True
         self._link.close()
         code = await self._parent.exit_code()
@@ -255,16 +263,17 @@ class Reader:
 
 
 class _Watch:
-    """Ends a reader that stands still. Its processor time is the kernel's business."""
+    """Kills a reader that makes no progress. The kernel limits its processor time."""
 
     def __init__(self, reader: Reader, wall_s: float) -> None:
         self._reader = reader
         self._wall_s = wall_s
+        self.has_killed = False
         self.again()
         self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
 
     def again(self) -> None:
-        """It has answered: the next page has its own time."""
+        """Restart the timer after an answer: each page has its own time."""
         self._until = time.monotonic() + self._wall_s
 
     def end(self) -> None:
@@ -272,6 +281,7 @@ class _Watch:
 
     def _look(self) -> None:
         if time.monotonic() > self._until or _is_stopped(self._reader.pid):
+            self.has_killed = True
             self._reader.kill()
         else:
             self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)

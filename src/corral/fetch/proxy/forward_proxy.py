@@ -8,22 +8,22 @@ import asyncio
 import base64
 import binascii
 import hmac
-import secrets
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import TypeVar
 
 from corral.domain.net.proxy import OpenProxy
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.egress.upstream_proxy import tunnel
 from corral.fetch.faults import fault
-from corral.fetch.limits import MIB
+from corral.fetch.proxy.bodies import IncompleteBody, read_body
 from corral.fetch.proxy.messages import FAULT_HEADER, ProxyRequest, answer, final_head, read_request, refusal, target_of
+from corral.fetch.proxy.passes import Gate, ProxyLimits, ProxyPass
 
 _PIECE_BYTES = 64 * 1024
 _MAX_CHALLENGES = 3
@@ -32,54 +32,19 @@ _ENDINGS = (TimeoutError, OSError, asyncio.IncompleteReadError, asyncio.LimitOve
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyLimits:
-    connect_s: float = 5.0
-    idle_s: float = 30.0  # without a byte in either direction
-    max_head_bytes: int = 64 * 1024
-    max_headers: int = 200
-    max_run_bytes: int = 64 * MIB  # both directions together
-    max_run_requests: int = 3000
-    max_connections: int = 1024
+class _Exhausted(Exception):
+    """The budget of the run is used up; its connections end."""
 
 
 @dataclass(slots=True, eq=False)
-class ProxyPass:
-    """The right of one run to use the proxy, with its usage."""
+class _Exchange:
+    """One request of a pass, with the bytes that it took."""
 
-    trusted_hosts: frozenset[str]
-    upstream: OpenProxy | None = field(default=None, repr=False)  # proxy of the job
-    idle_s: float = 30.0
-    username: str = field(default_factory=lambda: secrets.token_hex(8))
-    password: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-    bytes_in: int = 0
-    bytes_out: int = 0
-    requests: int = 0
-    exceeded: str | None = None  # the budget that is used up
-    on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # called once
-    faults: dict[tuple[str, int], Failed] = field(
-        default_factory=dict, repr=False
-    )  # the first failure by host and port
-    unreadable: Failed | None = field(default=None, repr=False)  # last refusal of a URL that could not be parsed
-    tasks: set[asyncio.Task[None]] = field(default_factory=set, repr=False)
-
-    def exceed(self, budget: str) -> None:
-        if self.exceeded is None:
-            self.exceeded = budget
-            if self.on_exceeded is not None:
-                self.on_exceeded(budget)
-
-    def note(self, target: Target, failure: Failed) -> None:
-        self.faults.setdefault((target.host, target.port), failure)  # bounded by the number of requests
-
-    @property
-    def refused(self) -> list[str]:
-        """The hosts that the policy refused to this run."""
-        return [f"{host}:{port}" for (host, port), why in self.faults.items() if why.code is FailureCode.POLICY]
-
-
-class _Exhausted(Exception):
-    """The budget of the run is used up; its connections end."""
+    granted: ProxyPass
+    request: ProxyRequest
+    target: Target
+    sent: int = 0
+    received: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +92,11 @@ class ForwardProxy:
         *,
         idle_s: float | None = None,
         on_exceeded: Callable[[str], None] | None = None,
+        gate: Gate | None = None,
     ) -> ProxyPass:
         """`idle_s` raises the idle timeout of connections; `on_exceeded` gets the name of the budget used up first."""
         idle_s = max(idle_s or 0.0, self._limits.idle_s)
-        granted = ProxyPass(trusted_hosts, upstream, idle_s=idle_s, on_exceeded=on_exceeded)
+        granted = ProxyPass(trusted_hosts, gate, upstream, idle_s=idle_s, on_exceeded=on_exceeded)
         self._passes[granted.username] = granted
         return granted
 
@@ -177,14 +143,14 @@ class ForwardProxy:
                 await client.send(answer(431, "Request Header Fields Too Large"))
                 return
             request = read_request(head)
-            if request is None or request.body_bytes is None:
+            if request is None or (request.body_bytes is None and not request.is_chunked):
                 await client.send(answer(400, "Bad Request"))
                 return
             granted = self._pass_of(request)
             if granted is not None:
                 await self._pursue(granted, request, client, task)
                 return
-            has_body = bool(request.body_bytes)
+            has_body = bool(request.body_bytes) or request.is_chunked
             challenge = 'proxy-authenticate: Basic realm="corral"'
             await client.send(answer(407, "Proxy Authentication Required", challenge, closes=has_body))
             if has_body:
@@ -218,26 +184,40 @@ class ForwardProxy:
                 granted.unreadable = target
                 await client.send(refusal(target))
                 return
-            failure = await self._forward(granted, request, target, client)
+            failure = await self._pass_gate(_Exchange(granted, request, target), client)
             if failure is not None:
                 granted.note(target, failure)
                 await client.send(refusal(failure))
         finally:
             granted.tasks.discard(task)
 
-    async def _forward(self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer) -> Failed | None:
+    async def _pass_gate(self, exchange: _Exchange, client: _Peer) -> Failed | None:
+        gate, target = exchange.granted.gate, exchange.target
+        if gate is None:
+            return await self._forward(exchange, client)
+        failure = await gate.enter(target, is_tunnel=exchange.request.method == "CONNECT")
+        if failure is not None:
+            return failure
+        try:
+            failure = await self._forward(exchange, client)
+        finally:
+            gate.leave(target, failure, sent=exchange.sent, received=exchange.received)
+        return failure
+
+    async def _forward(self, exchange: _Exchange, client: _Peer) -> Failed | None:
         """Relay one request; returns a failure only before the answer has begun."""
-        upstream = await self._dial(granted, target)
+        upstream = await self._dial(exchange.granted, exchange.target)
         if isinstance(upstream, Failed):
             return upstream
+        is_tunnel = exchange.request.method == "CONNECT"
         try:
-            if request.method == "CONNECT":
+            if is_tunnel:
                 await client.send(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
-                failure = await self._exchange(granted, request, target, client, upstream)
+                failure = await self._exchange(exchange, client, upstream)
                 if failure is not None:
                     return failure
-            await self._relay(granted, client, upstream, answer_only=request.method != "CONNECT")
+            await self._relay(exchange, client, upstream, answer_only=not is_tunnel)
         finally:
             upstream.writer.close()
         return None
@@ -284,23 +264,19 @@ class ForwardProxy:
             return fault("policy:egress", target.host)
         return _Peer(reader, writer)
 
-    async def _exchange(
-        self, granted: ProxyPass, request: ProxyRequest, target: Target, client: _Peer, upstream: _Peer
-    ) -> Failed | None:
+    async def _exchange(self, exchange: _Exchange, client: _Peer, upstream: _Peer) -> Failed | None:
         """Send the request of this connection and the head of its answer."""
+        granted, request, target = exchange.granted, exchange.request, exchange.target
         try:
             head = request.head_for(target)
-            self._spend(granted, spend_sent=len(head))
+            self._spend(exchange, spend_sent=len(head))
             await upstream.send(head)
-            left = request.body_bytes or 0
-            while left:
-                piece = await _within(granted.idle_s, client.reader.read(min(left, _PIECE_BYTES)))
-                if not piece:
-                    return fault("network:incomplete")
-                left -= len(piece)
-                self._spend(granted, spend_sent=len(piece))
+            async for piece in read_body(request, client.reader, granted.idle_s):
+                self._spend(exchange, spend_sent=len(piece))
                 await _within(granted.idle_s, upstream.send(piece))
             begun = await _within(granted.idle_s, self._answer_head(upstream))
+        except IncompleteBody:
+            return fault("network:incomplete")
         except TimeoutError:
             return fault("timeout:first_byte")
         except asyncio.LimitOverrunError:
@@ -309,7 +285,9 @@ class ForwardProxy:
             return fault("network:reset")
         if isinstance(begun, Failed):
             return begun
-        self._spend(granted, spend_received=len(begun))
+        self._spend(exchange, spend_received=len(begun))
+        if granted.gate is not None:
+            granted.gate.note_answer(target, begun)
         await client.send(begun)
         return None
 
@@ -320,9 +298,9 @@ class ForwardProxy:
                 return head
         return fault("bad_response:protocol", f"more than {_MAX_INTERIM} interim answers")
 
-    async def _relay(self, granted: ProxyPass, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
+    async def _relay(self, exchange: _Exchange, client: _Peer, upstream: _Peer, *, answer_only: bool) -> None:
         """Relay until one side closes or both are silent for `idle_s`."""
-        clock = asyncio.get_running_loop().time
+        granted, clock = exchange.granted, asyncio.get_running_loop().time
 
         async def pump(source: _Peer, sink: _Peer, spend: Callable[[int], None]) -> None:
             while piece := await source.reader.read(_PIECE_BYTES):
@@ -331,10 +309,10 @@ class ForwardProxy:
                 await sink.send(piece)
 
         def spend_sent(size: int) -> None:
-            self._spend(granted, spend_sent=size)
+            self._spend(exchange, spend_sent=size)
 
         def spend_received(size: int) -> None:
-            self._spend(granted, spend_received=size)
+            self._spend(exchange, spend_received=size)
 
         async with asyncio.timeout(granted.idle_s) as timeout:
             down = pump(upstream, client, spend_received)
@@ -348,7 +326,10 @@ class ForwardProxy:
                     task.cancel()
                 await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _spend(self, granted: ProxyPass, *, spend_sent: int = 0, spend_received: int = 0) -> None:
+    def _spend(self, exchange: _Exchange, *, spend_sent: int = 0, spend_received: int = 0) -> None:
+        granted = exchange.granted
+        exchange.sent += spend_sent
+        exchange.received += spend_received
         granted.bytes_out += spend_sent
         granted.bytes_in += spend_received
         if granted.bytes_in + granted.bytes_out > self._limits.max_run_bytes:

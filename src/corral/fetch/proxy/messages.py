@@ -23,6 +23,9 @@ _HOP_BY_HOP = frozenset({"connection", "keep-alive", "te", "trailer", "upgrade",
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]*):", re.IGNORECASE)
 
 
+_REFUSALS = {FailureCode.POLICY: (403, "Forbidden"), FailureCode.RATE_LIMITED: (503, "Service Unavailable")}
+
+
 @dataclass(frozen=True, slots=True)
 class ProxyRequest:
     method: str
@@ -41,6 +44,12 @@ class ProxyRequest:
         if not lengths:
             return 0
         return int(lengths[0]) if re.fullmatch(r"[0-9]{1,15}", lengths[0]) else None
+
+    @property
+    def is_chunked(self) -> bool:
+        """The body comes in chunks, and nothing else says how long it is."""
+        codings = [value.strip().lower() for value in self.values("transfer-encoding")]
+        return codings == ["chunked"] and not self.values("content-length")
 
     def head_for(self, target: Target) -> bytes:
         path = target.path + ("" if target.query is None else f"?{target.query}")
@@ -101,7 +110,7 @@ def answer(status: int, reason: str, *headers: str, closes: bool = True) -> byte
 
 
 def refusal(failure: Failed) -> bytes:
-    status, reason = (403, "Forbidden") if failure.code is FailureCode.POLICY else (502, "Bad Gateway")
+    status, reason = _REFUSALS.get(failure.code, (502, "Bad Gateway"))
     return answer(status, reason, f"{FAULT_HEADER}: {failure.code.value}:{failure.detail}")
 
 

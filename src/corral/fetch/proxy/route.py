@@ -17,8 +17,9 @@ from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.egress.wire import Head, HopRequest, send, tls_options
 from corral.fetch.faults import fault
 from corral.fetch.limits import MIB, FetchLimits
-from corral.fetch.proxy.forward_proxy import ForwardProxy, ProxyLimits, ProxyPass
+from corral.fetch.proxy.forward_proxy import ForwardProxy
 from corral.fetch.proxy.messages import FAULT_HEADER, fault_named
+from corral.fetch.proxy.passes import ProxyLimits, ProxyPass
 
 _LOOPBACK = "127.0.0.1"
 # Shorter than the client's own timeout, so that the failure names the proxy.

@@ -11,7 +11,7 @@ from corral.domain.runs.event import EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import Lease, NewRun, Run, RunState
 from corral.store.database import Database, write_unless_moved
-from corral.store.queries.crawl import crawls, frontier, health, helper_claims
+from corral.store.queries.crawl import crawls, frontier, health, helper_claims, item_records
 from corral.store.queries.runs import pinned_runs
 from corral.store.tx import Tx
 
@@ -65,6 +65,9 @@ class SqlCrawlStore:
 
     async def count_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
         return await self._db.read_slow(lambda tx: crawls.reasons(tx, run_id))
+
+    async def count_row_keys(self, run_id: str, key: Sequence[str]) -> dict[str, Any]:
+        return await self._db.read_slow(lambda tx: item_records.count_row_keys(tx, run_id, key))
 
     async def count_changes(self, run_id: str) -> dict[str, int]:
         return await self._db.read_slow(lambda tx: crawls.changes(tx, run_id))

@@ -1,13 +1,16 @@
 """What runs produced: records, stored pages, artifacts, and the events of their history."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import Any
 
 from corral.domain.crawl.page_archive import ArchivedPage
+from corral.domain.records.changes import ChangedRow, RowChange, RunComparison
 from corral.domain.runs.artifact import StoredArtifact
 from corral.domain.runs.event import Event
 from corral.domain.runs.record import Record, RecordFilter
 from corral.store.database import Database
-from corral.store.queries import artifacts, events, feed, records, stored_pages
+from corral.store.queries import artifacts, events, feed, record_changes, records, stored_pages
+from corral.store.queries.record_changes import MAX_CHANGES, ChangePage
 
 
 class SqlRecordStore:
@@ -26,6 +29,37 @@ class SqlRecordStore:
     async def statistics(self, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]:
         return await self._db.read_slow(lambda tx: records.statistics(tx, wanted))
 
+    async def count_changes(self, comparison: RunComparison) -> dict[RowChange, int]:
+        counts, unverified = await self._db.read_slow(lambda tx: record_changes.count(tx, comparison))
+        after: str | None = "" if unverified else None
+        while after is not None:
+            same, after = await self._next_unverified(comparison, after)
+            counts[RowChange.CHANGED] -= same
+            counts[RowChange.UNCHANGED] += same
+        return counts
+
+    async def _next_unverified(self, comparison: RunComparison, after: str) -> tuple[int, str | None]:
+        return await self._db.read_slow(lambda tx: record_changes.next_unverified(tx, comparison, after))
+
+    async def list_changes(
+        self, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None, limit: int
+    ) -> ChangePage:
+        """Up to `limit` rows. The cursor is None at the end."""
+        rows: list[ChangedRow] = []
+        while len(rows) < limit:
+            page = await self.next_changes(comparison, kinds, cursor, limit - len(rows))
+            rows += page.rows
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return ChangePage(rows, cursor)
+
+    async def next_changes(
+        self, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None, limit: int = MAX_CHANGES
+    ) -> ChangePage:
+        """The next rows, as many as fit into memory; the page may be empty although others follow."""
+        return await self._db.read_slow(lambda tx: record_changes.next_page(tx, comparison, kinds, cursor, limit))
+
     async def delete(self, record_id: str) -> None:
         await self._db.write(lambda tx: records.delete(tx, record_id))
 
@@ -36,6 +70,9 @@ class SqlPageStore:
 
     async def next_batch(self, run_id: str, after: int) -> list[ArchivedPage]:
         return await self._db.read(lambda tx: stored_pages.next_pages(tx, run_id, after))
+
+    async def next_with_records(self, run_id: str, after: int) -> list[tuple[ArchivedPage, list[Any]]]:
+        return await self._db.read_slow(lambda tx: stored_pages.next_pages_with_records(tx, run_id, after))
 
     async def count(self, run_id: str) -> int:
         return await self._db.read_slow(lambda tx: stored_pages.count(tx, run_id))

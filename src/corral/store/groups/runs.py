@@ -1,6 +1,7 @@
 """Runs, the leases on them, and the queues they wait in."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from corral.domain.errors import StorageMoved
 from corral.domain.hosts.claiming import ANY_HOST, HostRoom
@@ -15,7 +16,8 @@ from corral.domain.runs.run import EVERY_LANE, Lanes, Lease, NewRun, Run, RunAct
 from corral.domain.runs.settlement import Settlement
 from corral.store.database import Database, write_unless_moved
 from corral.store.queries import losses
-from corral.store.queries.runs import claims, pinned_runs, queues, runs
+from corral.store.queries.runs import claims, data_verdicts, pinned_runs, queues, runs
+from corral.store.tx import Tx
 
 
 class SqlRunStore:
@@ -64,6 +66,15 @@ class SqlRunStore:
     ) -> list[Lease]:
         return await self._db.write(lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, hosts))
 
+    async def add_claimed(self, new: NewRun, drafts: Sequence[EventDraft], owner: Owner, lease_s: float) -> list[Lease]:
+        """Add a run and lease it in one transaction: no other node sees it queued."""
+
+        def write(tx: Tx) -> list[Lease]:
+            runs.add(tx, [(new, drafts)])
+            return claims.claim_one(tx, new.id, owner, lease_s)
+
+        return await self._db.write(write)
+
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
         return await self._db.write(lambda tx: claims.claim_one(tx, run_id, owner, lease_s, hosts))
 
@@ -82,6 +93,14 @@ class SqlRunStore:
         """Settle many runs in one round trip to the database."""
         lost = [False] * len(settlements)
         return await write_unless_moved(self._db, lambda tx: claims.settle_all(tx, settlements), lost)
+
+    async def accept_data(self, run_id: str) -> Run:
+        """Make the records of a run ordinary that are kept apart because of its verdict."""
+        return await self._db.write(lambda tx: data_verdicts.accept(tx, run_id))
+
+    async def note_progress(self, lease: Lease, stats: dict[str, Any]) -> None:
+        """Replace the statistics of a run that goes on; nothing is written where the lease was lost."""
+        await write_unless_moved(self._db, lambda tx: claims.note_progress(tx, lease, stats), None)
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int:
         return await write_unless_moved(self._db, lambda tx: claims.release(tx, leases, reason), 0)

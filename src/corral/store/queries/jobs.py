@@ -13,7 +13,7 @@ from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import LIVE, NewRun, spoken
 from corral.store.queries import idempotency
 from corral.store.queries.crawl import frontier
-from corral.store.queries.runs import pinned_runs
+from corral.store.queries.runs import data_verdicts, pinned_runs
 from corral.store.queries.runs import runs as run_queries
 from corral.store.queries.sites import sessions
 from corral.store.rows import job_document, job_of, to_json
@@ -140,6 +140,7 @@ def delete(tx: Tx, job_id: str) -> None:
     if tx.run(_DELETE, values(id=job_id)) == 0:
         raise JobNotFound(job_id)
     sessions.delete_of_job(tx, job_id)
+    data_verdicts.forget_job(tx, job_id)
 
 
 def kids(tx: Tx) -> dict[str, int]:

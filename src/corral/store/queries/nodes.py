@@ -1,4 +1,4 @@
-"""The nodes on record, and what each of them holds. Judged by the database's clock alone."""
+"""The registered nodes and the runs they hold, by the clock of the database alone."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert

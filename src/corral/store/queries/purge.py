@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
+from corral.store.queries.runs import data_verdicts
 from corral.store.queries.sites import site_statistics
 from corral.store.tables import items, pages, purge_queue, records
 from corral.store.tx import Tx, first, insert_params, param, values
@@ -38,4 +39,6 @@ def clear(tx: Tx, limit: int) -> bool:
     removed.append(site_statistics.fold(tx, found[0], limit))
     if max(removed) < limit:
         tx.run(_CLEARED, key)
+        if found[1]:
+            data_verdicts.release(tx, found[0])
     return True

@@ -6,13 +6,14 @@ import sqlalchemy as sa
 
 from corral.domain.errors import RecordNotFound
 from corral.domain.runs.record import Record, RecordFilter
+from corral.store.queries.runs.data_verdicts import IS_ORDINARY, VERDICT_OF_RECORD
 from corral.store.rows import record_of
 from corral.store.tables import records
 from corral.store.tx import LAST_ID, Tx, param, values
 
+_WITH_VERDICT = sa.select(*records.c, VERDICT_OF_RECORD)
 _OLDEST_FIRST = (
-    sa.select(records)
-    .where(records.c.run_id == param("run_id"), records.c.id > param("after"))
+    _WITH_VERDICT.where(records.c.run_id == param("run_id"), records.c.id > param("after"))
     .order_by(records.c.id)
     .limit(param("limit"))
 )
@@ -29,6 +30,8 @@ def _conditions(wanted: RecordFilter) -> list[sa.ColumnElement[bool]]:
         found.append(records.c.created_at >= param("from_ms"))
     if wanted.to_ms is not None:
         found.append(records.c.created_at < param("to_ms"))
+    if wanted.is_only_ordinary:
+        found.append(IS_ORDINARY)
     return found
 
 
@@ -41,12 +44,12 @@ _LISTINGS: dict[tuple[bool, ...], tuple[sa.Select[Any], Any]] = {}
 
 def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], Any]:
     """The listing and the statistics for this combination of filters, built once each."""
-    shape = tuple(value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
+    given = (value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
+    shape = (*given, wanted.is_only_ordinary)
     if shape not in _LISTINGS:
         conditions = _conditions(wanted)
         listing: sa.Select[Any] = (
-            sa.select(records)
-            .where(records.c.id < param("before"), *conditions)
+            _WITH_VERDICT.where(records.c.id < param("before"), *conditions)
             .order_by(records.c.id.desc())
             .limit(param("limit"))
         )

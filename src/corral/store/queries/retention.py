@@ -6,7 +6,7 @@ from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import TERMINAL
 from corral.store.queries import artifacts, idempotency, purge
 from corral.store.queries.crawl import frontier
-from corral.store.queries.runs import pinned_runs
+from corral.store.queries.runs import data_verdicts, pinned_runs
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.queries.sites import site_statistics
 from corral.store.tables import crawls, events, interventions, records, runs, slots
@@ -49,6 +49,8 @@ _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
 # How long statistics of a site are kept after its last crawl was deleted.
 _STATISTICS_MEMORY_MS = 90 * _DAY_MS
+# The same for what good data of a crawl without a job looks like: it may be repeated once a year.
+_PROFILE_MEMORY_MS = 400 * _DAY_MS
 
 
 def _id_at(millis: int) -> str:
@@ -62,6 +64,7 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
     idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
     tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
     site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)
+    data_verdicts.forget_old(tx, tx.wall_ms - _PROFILE_MEMORY_MS)
     crawls_over = _old_crawls(tx, retention, batch)
     others = [run_id for run_id in _too_old_or_many(tx, retention, batch) if run_id not in set(crawls_over)]
     for run_id in crawls_over:
@@ -103,4 +106,6 @@ def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
         purge.leave(tx, run_id, with_records=not keep_records)
     elif not keep_records:
         tx.run(_DELETE_RECORDS, values(id=run_id))
+        # Records that stay are kept apart as before.
+        data_verdicts.release(tx, run_id)
     tx.run(_DELETE_RUN, values(id=run_id))

@@ -11,9 +11,9 @@ from corral.domain.crawl.item import ItemResult
 from corral.domain.crawl.page_archive import ArchivedPage, body_of
 from corral.domain.runs.record import Record
 from corral.store.queries import records as records_queries
-from corral.store.rows import storable
+from corral.store.rows import from_json, storable
 from corral.store.tables import pages, records
-from corral.store.tx import Row, Tx, insert_params, param, values
+from corral.store.tx import Row, Tx, first, insert_params, param, values
 
 # The row limit and the byte limit of a batch; a single row may be larger.
 _MAX_ROWS = 200
@@ -34,6 +34,8 @@ _READ = (
     .order_by(pages.c.id)
     .limit(param("limit"))
 )
+_KEY = sa.select(pages.c.item_key).where(pages.c.id == param("id"))
+_DATA = sa.select(records.c.data).where(records.c.run_id == param("run_id"), records.c.item_key == param("key"))
 _COUNT = sa.select(sa.func.count()).where(pages.c.run_id == param("run_id"))
 
 
@@ -91,6 +93,21 @@ def next_pages(tx: Tx, run_id: str, after: int) -> list[ArchivedPage]:
     if not sizes:
         return []
     return [_page_of(row) for row in tx.all(_READ, values(run_id=run_id, after=after, limit=_fitting(sizes)))]
+
+
+def next_pages_with_records(tx: Tx, run_id: str, after: int) -> list[tuple[ArchivedPage, list[Any]]]:
+    """The next pages, each with the data of its records."""
+    found = next_pages(tx, run_id, after)
+    keys = [first(tx.all(_KEY, values(id=page.id))) for page in found]
+    return [(page, _records_of(tx, run_id, key[0]) if key else []) for page, key in zip(found, keys, strict=True)]
+
+
+def _records_of(tx: Tx, run_id: str, key: str) -> list[Any]:
+    """The second record of a page has the key of the item and `#2`."""
+    found: list[Any] = []
+    while row := first(tx.all(_DATA, values(run_id=run_id, key=key if not found else f"{key}#{len(found) + 1}"))):
+        found.append(from_json(row[0]))
+    return found
 
 
 def _fitting(sizes: list[Row]) -> int:

@@ -1,4 +1,4 @@
-"""The PostgreSQL database that everything is moved to: what is wrong with it, and what it says of a move."""
+"""The PostgreSQL database that an installation migrates to: checks, and the marker of a migration."""
 
 from typing import Any
 

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
@@ -32,6 +33,12 @@ class _FrontierClient:
         self.leased: set[int] = set()
         self.ended: list[int] = []
         self.reports: list[BatchReport] = []
+
+    def notify(self, progress: dict[str, Any]) -> None:
+        raise AssertionError("a crawl reports its items")
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> Any:
+        raise NotImplementedError
 
     async def step(self, report: BatchReport) -> Batch:
         told = [each.id for each in report.ended]

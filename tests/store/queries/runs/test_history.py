@@ -103,9 +103,9 @@ class Histories(RuleBasedStateMachine):
     def lose(self, lease: Lease, blame: Blame) -> None:
         assert self.wait(self.store.runs.lose([builders.lost(lease, blame)])) == self.is_held(lease)
         if self.is_held(lease):
-            self.lost(lease, blame)
+            self._note_loss(lease, blame)
 
-    def lost(self, lease: Lease, blame: Blame) -> None:
+    def _note_loss(self, lease: Lease, blame: Blame) -> None:
         self.losses[lease.run_id] += blame is Blame.CERTAIN
         is_over = blame is Blame.CERTAIN and self.losses[lease.run_id] >= 3
         self.states[lease.run_id] = RunState.HELD if is_over else RunState.QUEUED
@@ -113,12 +113,12 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def reap(self) -> None:
-        late = self._expired()
+        late = self._list_expired()
         assert self.wait(self.store.runs.reap()) == len(late)
         for lease in late:
-            self.lost(lease, Blame.NONE)
+            self._note_loss(lease, Blame.NONE)
 
-    def _expired(self) -> list[Lease]:
+    def _list_expired(self) -> list[Lease]:
         rows = self.store._db.connection.execute(  # type: ignore[attr-defined]
             "SELECT id FROM runs WHERE state = 'running' AND lease_until < ?",
             (self.store._db._tx(None).now_ms,),  # type: ignore[attr-defined]

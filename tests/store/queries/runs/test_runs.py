@@ -71,14 +71,14 @@ async def test_runs_are_listed_by_job_and_state(store: Store) -> None:
     theirs = await add(store, a_run("theirs"))
     await store.runs.apply_action(ours[0], RunAction.CANCEL)
 
-    async def listed(job_id: str | None, state: RunState | None) -> list[str]:
+    async def list_ids(job_id: str | None, state: RunState | None) -> list[str]:
         return [run.id for run in await store.runs.newest(job_id, state, None, 10)]
 
-    assert await listed("ours", None) == ours[::-1]
-    assert await listed(None, RunState.QUEUED) == [theirs, ours[1]]
-    assert await listed("ours", RunState.QUEUED) == [ours[1]]
-    assert await listed(None, RunState.CANCELLED) == [ours[0]]
-    assert await listed("theirs", RunState.FAILED) == []
+    assert await list_ids("ours", None) == ours[::-1]
+    assert await list_ids(None, RunState.QUEUED) == [theirs, ours[1]]
+    assert await list_ids("ours", RunState.QUEUED) == [ours[1]]
+    assert await list_ids(None, RunState.CANCELLED) == [ours[0]]
+    assert await list_ids("theirs", RunState.FAILED) == []
 
 
 async def test_live_runs_are_counted(store: Store) -> None:

@@ -7,6 +7,7 @@ from corral.cli.verbs.crawl.left_out import describe_left_out
 from corral.domain.crawl.crawl import LEFT_OUT, Counts
 from corral.domain.crawl.summary import TRAP_OPTION
 from corral.domain.runs.run import Run
+from corral.domain.verdicts.run_verdict import DATA_VERDICT
 
 _SHOWN = 5
 _PUT_OFF = "no_new_content"
@@ -45,7 +46,8 @@ def lines_of(run: Run, counts: Counts) -> list[str]:
 
 def short_of(run: Run, counts: Counts) -> str:
     """Why the crawl is not complete, in one line."""
-    if run.error_message:
+    is_about_data = run.failure_detail == DATA_VERDICT
+    if run.error_message and not is_about_data:
         return run.error_message
 
     left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
@@ -56,6 +58,8 @@ def short_of(run: Run, counts: Counts) -> str:
         said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
     if run.stats.get("stopped_by") == "time":
         said.append("its time was over")
+    if is_about_data:
+        said.append(str(run.error_message))
     return ", ".join(said)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corral.cli import exits, hints, render, shapes
 from corral.cli.files import check_destination, is_archive, is_standard_output
-from corral.cli.job_draft import trust_typed_host
+from corral.cli.job_draft import parse_quality, trust_typed_host
 from corral.cli.preflight import check_host
 from corral.cli.running import Stop, first_of
 from corral.cli.serving.finish import finish_serving
@@ -15,6 +15,7 @@ from corral.cli.verbs.crawl.options import CrawlOptions
 from corral.cli.verbs.export import plan_export, run_export
 from corral.domain.crawl.crawl import HOST_BUDGET, CrawlPlan
 from corral.domain.runs.run import Run, RunState
+from corral.domain.verdicts.run_verdict import is_withheld
 from corral.export.formats import Format
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
@@ -52,7 +53,7 @@ def crawl(options: CrawlOptions) -> None:
     corral crawl https://example.com --include '/blog/*' --json | jq .counts
     """
 
-    login = Login(options.login, options.network)
+    login = Login(options.login, options.network, parse_quality(options.quality))
     plan = CrawlPlan.of(options.to_plan())
     settings = load_settings()
     trusted = trust_typed_host(settings, plan.start_urls[0])
@@ -92,7 +93,8 @@ async def _crawl(
 async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:
 
     run, now = await app.store.runs.get(run_id), await app.store.crawls.get(run_id)
-    written = await _export(app, run, path) if path is not None and now.counts.done else 0
+    is_apart = is_withheld(run.stats)
+    written = await _export(app, run, path) if path is not None and now.counts.done and not is_apart else 0
     if written is None:
         return exits.INTERRUPTED
     reasons = await app.store.crawls.count_reasons(run_id)
@@ -115,6 +117,8 @@ async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) ->
             print(line)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:
+        if is_apart and path is not None:
+            exits.complain(f"{path} was not written: the records are kept apart because of their verdict")
         short = closing_summary.short_of(run, now.counts)
         exits.complain(f"{run.state}: {short}", hints.hint_for(run), hints.history_of(run))
     return exits.code_of_state(run.state)

@@ -1,10 +1,19 @@
 """Sentences about pages that a rule excluded from a crawl: the count, an example, and the option that includes them."""
 
-from corral.domain.crawl.crawl import EMPTY_LIST_PAGE, LINK_LIMIT, LIST_LIMIT, SCROLL_LIMIT, SHELL, VALUE_CUT
+from corral.domain.crawl.crawl import (
+    EMPTY_LIST_PAGE,
+    LINK_LIMIT,
+    LIST_FAILURE,
+    LIST_LIMIT,
+    SCROLL_LIMIT,
+    SHELL,
+    VALUE_CUT,
+)
 from corral.domain.runs.run import Run
 
 _SAID = {
     LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
+    LIST_FAILURE: ("of a list whose further items the site failed to send", "start the run again later"),
     EMPTY_LIST_PAGE: ("of a list without any item on them", "--item-links selects the links to its items"),
     VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),

@@ -11,6 +11,7 @@ from corral.cli.job_draft import proxy_of
 from corral.cli.options import NetworkOptions
 from corral.cli.secret_input import read_draft
 from corral.domain.errors import BadInput
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.engine.usecases.crawls import CrawlAccess
 from corral.engine.usecases.sessions import SessionDraft
 from corral.settings import Settings
@@ -44,7 +45,8 @@ class LoginOptions:
 class Login:
     """How a crawl reaches its pages. Reading the options may prompt for secrets; `access` seals them."""
 
-    def __init__(self, options: LoginOptions, network: NetworkOptions) -> None:
+    def __init__(self, options: LoginOptions, network: NetworkOptions, quality: Thresholds = USUAL_THRESHOLDS) -> None:
+        self._quality = quality
         self.draft = _draft(options.header, options.cookies, options.cookie)
         self.session_id = options.session
         self.network = network
@@ -63,7 +65,7 @@ class Login:
         elif self.session_id is not None:
             login = await app.store.sessions.get_sealed(self.session_id)
         proxy = proxy_of(settings, self.network.proxy, dry_run=False)
-        return CrawlAccess(login, proxy, not self.network.no_verify_tls)
+        return CrawlAccess(login, proxy, not self.network.no_verify_tls, quality=self._quality)
 
 
 def _draft(headers: Sequence[str] | None, file: Path | None, singles: Sequence[str] | None) -> SessionDraft | None:

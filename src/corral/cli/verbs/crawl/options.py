@@ -9,7 +9,16 @@ import typer
 
 from corral.cli.files import is_archive
 from corral.cli.job_draft import crawl_fields
-from corral.cli.options import Delay, FieldOptions, KeepParams, NetworkOptions, NoRobots, ReportOptions, UserAgent
+from corral.cli.options import (
+    Delay,
+    FieldOptions,
+    KeepParams,
+    NetworkOptions,
+    NoRobots,
+    QualityOption,
+    ReportOptions,
+    UserAgent,
+)
 from corral.cli.verbs.crawl.login import LoginOptions
 from corral.domain.crawl.option_values import AUTO
 
@@ -178,6 +187,7 @@ class CrawlOptions:
     all_or_nothing: Annotated[
         bool, typer.Option("--all-or-nothing", help="Fail the crawl if any page fails or the time limit is hit.")
     ] = False
+    quality: QualityOption = None
     output: Annotated[
         Path | None,
         typer.Option(

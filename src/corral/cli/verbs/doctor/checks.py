@@ -6,13 +6,13 @@ import shlex
 import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 import pysqlite3
 
 from corral.cli.stores import database_file, read_store
+from corral.cli.verbs.doctor.check import Check, CheckStatus
+from corral.cli.verbs.doctor.scripts import check_scripts
 from corral.domain.errors import BadConfiguration, StorageError
 from corral.fetch.browser.launch_args import find_chromium, is_sandboxed
 from corral.runtime.private_files import OTHERS
@@ -30,25 +30,6 @@ _FILES_PER_RUN = 2
 SETTINGS = "settings"
 
 
-class CheckStatus(StrEnum):
-    FINE = "✓"
-    WATCH = "!"
-    WRONG = "✗"
-    INFO = "·"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    verdict: CheckStatus
-    name: str
-    found: str
-    remedy: str = ""
-
-    def shape(self) -> dict[str, str]:
-        words = {"✓": "ok", "!": "warning", "✗": "wrong", "·": "info"}
-        return {"name": self.name, "verdict": words[self.verdict], "found": self.found, "remedy": self.remedy}
-
-
 async def all_checks() -> AsyncIterator[Check]:
 
     try:
@@ -59,7 +40,7 @@ async def all_checks() -> AsyncIterator[Check]:
             yield Check(CheckStatus.WRONG, SETTINGS, what, fix or "correct it in the environment or .env")
         return
     yield Check(CheckStatus.FINE, SETTINGS, "every APP_ name is known and has a good value")
-    resources = (_disk(settings), _open_files(settings), _browser(settings), _token(settings))
+    resources = (_disk(settings), _open_files(settings), _browser(settings), check_scripts(), _token(settings))
     for check in (*_folder(settings), *_privacy(settings), _user(), *resources):
         yield check
     async for each in _database(settings):

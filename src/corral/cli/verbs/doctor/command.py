@@ -3,7 +3,8 @@
 from corral.cli import exits, render
 from corral.cli.options import AsJson
 from corral.cli.running import finish
-from corral.cli.verbs.doctor.checks import SETTINGS, CheckStatus, all_checks
+from corral.cli.verbs.doctor.check import CheckStatus
+from corral.cli.verbs.doctor.checks import SETTINGS, all_checks
 
 
 def doctor(as_json: AsJson = False) -> None:

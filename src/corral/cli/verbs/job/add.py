@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render, shapes
-from corral.cli.job_draft import draft_job, parse_fields, proxy_of
+from corral.cli.job_draft import draft_job, parse_fields, parse_key, parse_patterns, parse_quality, proxy_of
 from corral.cli.options import (
     FieldOptions,
     MaxAttempts,
@@ -14,6 +14,7 @@ from corral.cli.options import (
     NoVerifyTls,
     PriorityName,
     ProxyOption,
+    QualityOption,
     ReportOptions,
     TimeoutS,
 )
@@ -51,6 +52,7 @@ class AddOptions:
     on_missing: Annotated[
         OnTrouble, typer.Option("--on-missing", help="wait holds a run with a missing field until a person resumes it.")
     ] = OnTrouble.FAIL
+    quality: QualityOption = None
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Add the job even if its target cannot be resolved or answers 5xx.")
     ] = False
@@ -70,16 +72,19 @@ def add(options: AddOptions) -> None:
     job = draft_job(
         settings,
         options.url,
-        parse_fields(options.wanted),
+        parse_fields(options.wanted, takes_patterns=options.pages.whole_site),
         frequency=options.frequency,
         verify_tls=not options.no_verify_tls,
         requires_auth=options.requires_auth,
         on_captcha=options.on_captcha,
         on_missing=options.on_missing,
+        record_key=parse_key(options.wanted),
+        quality=parse_quality(options.quality),
         proxy=proxy_of(settings, options.proxy, dry_run=options.report.dry_run),
         **chosen,
     )
-    job = with_pages(job, options.pages)
+    patterns = parse_patterns(options.wanted) if options.pages.whole_site else []
+    job = with_pages(job, options.pages, patterns)
     finish(_add(settings, job, set(chosen), checks=not options.no_check, report=options.report))
 
 

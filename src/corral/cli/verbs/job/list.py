@@ -13,6 +13,7 @@ from corral.cli.options import (
 from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.cli.verbs.run.list import RUN_COLUMNS, run_row
+from corral.domain.fields.own_code import without_parser
 from corral.settings import Settings, load_settings
 
 JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job.")]
@@ -61,7 +62,8 @@ async def _show(settings: Settings, job_id: str, *, as_json: bool) -> int:
     if as_json:
         render.print_json(shape)
         return exits.DONE
-    shape["fields"] = ", ".join(spec.name for spec in stored.job.fields)
+    shape["fields"] = ", ".join(spec.name for spec in without_parser(stored.job.fields))
+    shape["parse"] = None if shape["parse"] is None else shape["parse"]["file"]  # the code itself is in --json
     render.print_properties(shape)
     if latest:
         print()

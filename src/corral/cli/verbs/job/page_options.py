@@ -8,6 +8,7 @@ import typer
 from corral.cli.options import Delay, KeepParams, UserAgent
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import CrawlMode, Job
+from corral.domain.lists.pagination import MAX_STEP, PagingMode
 from corral.engine.usecases.jobs import check_what
 
 
@@ -25,6 +26,20 @@ class PageOptions:
         str | None,
         typer.Option("--next-page", metavar="CSS", help="With --item-links: the link to the next page of the list."),
     ] = None
+    pagination: Annotated[
+        PagingMode | None,
+        typer.Option(
+            "--pagination",
+            help="With --item-links: how the list goes on (auto). With --next-page, CSS selects the next link, "
+            "the page links (numbers) or the button (load_more).",
+        ),
+    ] = None
+    page_param: Annotated[
+        str | None,
+        typer.Option(
+            "--page-param", metavar="NAME[+STEP]", help="With --pagination numbers: the query parameter to count."
+        ),
+    ] = None
     whole_site: Annotated[
         bool, typer.Option("--whole-site", help="Collect from every page of the site that has a field.")
     ] = False
@@ -38,6 +53,10 @@ class PageOptions:
         list[str] | None,
         typer.Option(metavar="DOMAIN", help="With --item-links or --whole-site: follow links to this domain, too."),
     ] = None
+    keep_pages: Annotated[
+        bool,
+        typer.Option("--keep-pages", help="With --item-links or --whole-site: store the pages for `corral reparse`."),
+    ] = False
     save_files: Annotated[
         bool,
         typer.Option(
@@ -53,22 +72,38 @@ class PageOptions:
     keep_param: KeepParams = None
 
 
-def with_pages(job: Job, options: PageOptions) -> Job:
+def with_pages(job: Job, options: PageOptions, page_fields: list[dict[str, Any]]) -> Job:
     """Return the job with the pages that the options name, checked as the API checks it."""
 
     if options.item_links and options.whole_site:
         raise BadInput("--item-links and --whole-site exclude each other", field="whole_site", hint="use one of them")
-    links = {"item_links": _parse_selector(options.item_links), "pagination": _parse_selector(options.next_page)}
+    links = {"item_links": _parse_selector(options.item_links), "pagination": _pagination_of(options)}
     bounds: dict[str, Any] = {"max_pages": options.max_pages, "max_items": options.max_items}
     bounds |= {"allowed_domains": options.allow_domain or None, "save_files": options.save_files or None}
+    bounds |= {"keep_pages": options.keep_pages or None}
     bounds |= {"avoid_traps": False} if options.no_trap_detection else {}
     bounds |= {"user_agent": options.user_agent, "delay_s": options.delay}
-    bounds["keep_params"] = options.keep_param or None
+    bounds |= {"keep_params": options.keep_param or None, "page_fields": page_fields or None}
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if options.item_links else CrawlMode.CRAWL if options.whole_site else CrawlMode.SINGLE
     made = replace(job, crawl_mode=mode, list_config=config or None)
     check_what(made)
     return made
+
+
+def _pagination_of(options: PageOptions) -> dict[str, Any] | None:
+    """Return `auto` for a list where nothing is said."""
+    said: dict[str, Any] = dict(_parse_selector(options.next_page) or {})
+    if options.pagination is not None:
+        said["mode"] = options.pagination.value
+    if options.page_param is not None:
+        name, plus, step = options.page_param.partition("+")
+        if not name or (plus and not (step.isascii() and step.isdigit() and 1 <= int(step[:9]) <= MAX_STEP)):
+            raise BadInput("--page-param is no parameter", field="page_param", hint="page, or offset+20")
+        said |= {"param": name} | ({"step": int(step)} if plus else {})
+    if not said and options.item_links:
+        said["mode"] = PagingMode.AUTO.value
+    return said or None
 
 
 def _parse_selector(text: str | None) -> dict[str, str] | None:

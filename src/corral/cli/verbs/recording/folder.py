@@ -1,6 +1,7 @@
 """A folder with recordings: one folder per page, with files that a person can read and commit."""
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import yaml
 
 from corral.cli.job_draft import load_recipe
 from corral.domain.errors import BadInput
+from corral.domain.fields.own_code import without_parser
 from corral.domain.fields.spec import FieldSpec, describe_field
 from corral.extract.recording import RecordedPage, parse_recorded_page
 
@@ -49,9 +51,16 @@ def name_of(url: str) -> str:
 
 
 def write_recording(
-    folder: Path, page: RecordedPage, fields: tuple[FieldSpec, ...], expected: Mapping[str, Any]
+    folder: Path,
+    page: RecordedPage,
+    fields: tuple[FieldSpec, ...],
+    expected: Mapping[str, Any],
+    code: Path | None = None,
 ) -> None:
-    """Write the files of a recording; `page.json`, which makes the folder a recording, comes last."""
+    """Write the files of a recording; `page.json`, which makes the folder a recording, comes last.
+
+    A file with own code is named and not copied: it is what the recording tests.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.glob("body.*"):
@@ -60,7 +69,10 @@ def write_recording(
         raise BadInput(f"{folder} cannot be written: {error.strerror}", field="dir") from None
     body = f"body.{_suffix(page)}"
     _write(folder / body, page.body)
-    recipe = {"fields": [describe_field(spec) for spec in fields]}
+    recipe: dict[str, Any] = {"fields": [describe_field(spec) for spec in without_parser(fields)]}
+    if code is not None:
+        recipe |= {"parse": os.path.relpath(code.absolute(), folder.absolute())}
+        recipe = {name: value for name, value in recipe.items() if value}
     _write(folder / RECIPE, yaml.safe_dump(recipe, allow_unicode=True, sort_keys=False).encode())
     write_expected(folder, expected)
     _write(folder / META, _to_json({**page.document(), "body": body}))

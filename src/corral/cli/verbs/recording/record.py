@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from corral.cli import exits, render
-from corral.cli.job_draft import draft_job, parse_fields, proxy_of
+from corral.cli.job_draft import draft_job, find_code, parse_fields, proxy_of
 from corral.cli.options import AsJson, FieldOptions, NetworkOptions, TimeoutS
 from corral.cli.preflight import check_host
 from corral.cli.progress import run as progress
@@ -85,7 +85,7 @@ async def _record(settings: Settings, job: Job, folder: Path, options: RecordOpt
             return exits.FAILED
     page = _make_page(strategy, sent)
     output = (await read_offline(settings, [(page, job.fields)]))[0]
-    write_recording(folder, page, job.fields, output)
+    write_recording(folder, page, job.fields, output, find_code(options.wanted))
     _report(folder, page, output, as_json=options.as_json)
     return exits.DONE
 

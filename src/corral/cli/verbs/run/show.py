@@ -1,6 +1,7 @@
 """`corral run show`: one run."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from corral.cli import exits, render, shapes
 from corral.cli.options import AsJson, check_id
@@ -8,6 +9,8 @@ from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.cli.verbs.run.keep import RunArgument
 from corral.domain.runs.artifact import StoredArtifact
+from corral.domain.runs.run import Run
+from corral.domain.verdicts.run_verdict import FINDINGS, VERDICT, is_withheld
 from corral.files.artifacts import ArtifactFolder
 from corral.settings import Settings, load_settings
 
@@ -34,13 +37,27 @@ async def _show(settings: Settings, run_id: str, *, as_json: bool) -> int:
     stats, attempts, progress = (shape.pop(name) for name in ("stats", "engine_attempts", "progress"))
     if progress["total"] > 1:
         shape["progress"] = progress
+    findings = stats.pop(FINDINGS, [])
     render.print_properties({**shape, **{f"stats.{k}": v for k, v in stats.items()}})
+    if findings:
+        _print_verdict(run, findings)
     if attempts:
         print()
         rows = [[entry.get(name) for name in ("attempt", "strategy", "outcome", "duration_s")] for entry in attempts]
         render.print_table(("attempt", "by", "outcome", "seconds"), rows)
     _print_artifacts(settings, artifacts)
     return exits.DONE
+
+
+def _print_verdict(run: Run, findings: Sequence[dict[str, Any]]) -> None:
+
+    print()
+    apart = is_withheld(run.stats)
+    advice = f"its records are kept apart until `corral run accept {run.id}`" if apart else "a person accepted it"
+    print(f"verdict: the data is {run.stats[VERDICT]}; {advice}")
+    names = ("template", "field", "what", "before", "after", "verdict")
+    rows = [[render.printable(each.get(name)) for name in names] for each in findings]
+    render.print_table(("pages?", "field", "what", "before", "after", "verdict"), rows)
 
 
 def _print_artifacts(settings: Settings, artifacts: Sequence[StoredArtifact]) -> None:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, files, hints, render, shapes
-from corral.cli.job_draft import draft_job, parse_fields, proxy_of
+from corral.cli.job_draft import draft_job, parse_fields, parse_key, proxy_of
 from corral.cli.options import FieldOptions, MaxAttempts, NetworkOptions, ReportOptions, TimeoutS
 from corral.cli.preflight import check_host
 from corral.cli.progress import history
@@ -18,6 +18,7 @@ from corral.cli.progress import run as progress
 from corral.cli.running import Stop, finish, first_of
 from corral.cli.verbs.run.records import print_records, records_of
 from corral.domain.errors import JobNotFound, WrongState
+from corral.domain.fields.own_code import without_parser
 from corral.domain.jobs.job import Job, Strategy
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.runs.record import Record
@@ -76,6 +77,7 @@ def scrape(options: ScrapeOptions) -> None:
         max_attempts=options.max_attempts,
         timeout_s=options.timeout,
         trusts_host=True,
+        record_key=parse_key(options.wanted),
         verify_tls=not network.no_verify_tls,
         proxy=proxy_of(settings, network.proxy, dry_run=options.report.dry_run),
     )
@@ -179,7 +181,7 @@ def _report(run: Run, found: list[Record], job: Job, options: ScrapeOptions) -> 
         for record in data:
             print(json.dumps(record, ensure_ascii=False))
     elif output is not None and data:
-        files.write_records(output, [spec.name for spec in job.fields], data)
+        files.write_records(output, [spec.name for spec in without_parser(job.fields)], data)
     if options.report.as_json:
         render.print_json({"run": shapes.run_shape(run), "records": data})
     elif output is not None and data and not files.is_standard_output(output):

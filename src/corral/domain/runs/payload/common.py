@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.sites.session import SealedSession
 
 
@@ -18,6 +19,7 @@ class CommonPayload:
     verify_tls: bool = True
     proxy: ProxyPolicy | None = None
     login: SealedSession | None = None  # of a run without a job
+    quality: Thresholds = USUAL_THRESHOLDS
 
     @cached_property
     def trusted(self) -> frozenset[str]:
@@ -58,6 +60,8 @@ class CommonPayload:
             options["verify_tls"] = False
         if self.proxy is not None and not self.proxy.is_direct:
             options["proxy"] = self.proxy.document()
+        if self.quality != USUAL_THRESHOLDS:
+            options["quality"] = self.quality.document()
         return options
 
 
@@ -73,4 +77,5 @@ def common_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "verify_tls": bool(document.get("verify_tls", True)),
         "proxy": ProxyPolicy.of(proxy) if proxy else None,
         "login": SealedSession(**login) if login else None,
+        "quality": Thresholds.of(document.get("quality") or {}),
     }

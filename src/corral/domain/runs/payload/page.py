@@ -19,6 +19,7 @@ class PagePayload(CommonPayload):
     on_missing: OnTrouble = OnTrouble.FAIL
     recipe: dict[str, Any] | None = None  # of an API replay: see StoredRecipe.payload
     user_agent: str | None = None  # None: the installation's own
+    record_key: tuple[str, ...] = ()  # see Job.record_key
 
     @classmethod
     def of_job(cls, job: Job) -> Self:
@@ -30,10 +31,12 @@ class PagePayload(CommonPayload):
             requires_auth=job.requires_auth,
             verify_tls=job.verify_tls,
             proxy=job.proxy,
+            quality=job.quality,
             fields=job.fields,
             respect_robots=job.respect_robots,
             on_captcha=job.on_captcha,
             on_missing=job.on_missing,
+            record_key=job.record_key,
         )
 
     @cached_property
@@ -55,6 +58,7 @@ class PagePayload(CommonPayload):
             **self.timeout_option(),
             **self.access_options(),
             **{name: how.value for name, how in waits.items() if how is OnTrouble.WAIT},
+            **({"record_key": list(self.record_key)} if self.record_key else {}),
             **{name: value for name, value in optional.items() if value is not None},
         }
 
@@ -75,4 +79,5 @@ def page_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "on_missing": OnTrouble(document.get("on_missing", OnTrouble.FAIL)),
         "recipe": recipe if isinstance(recipe, dict) else None,
         "user_agent": document.get("user_agent"),
+        "record_key": tuple(document.get("record_key") or ()),
     }

@@ -3,6 +3,8 @@
 from corral.domain.errors import BadInput
 from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
 from corral.engine.worker.kinds.page import PAGE_KIND
+from corral.engine.worker.kinds.reconcile import RECONCILE_KIND
+from corral.engine.worker.kinds.script import SCRIPT_KIND
 from corral.engine.worker.kinds.selftest import SELFTEST_KIND
 from corral.engine.worker.kinds.spec import KindSpec
 from corral.engine.worker.kinds.survey import SURVEY_KIND
@@ -12,6 +14,8 @@ KINDS: tuple[KindSpec, ...] = (
     SURVEY_KIND,
     CRAWL_KIND,
     CRAWL_HELPER_KIND,
+    SCRIPT_KIND,
+    RECONCILE_KIND,
     SELFTEST_KIND,
 )
 

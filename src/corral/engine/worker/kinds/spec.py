@@ -7,7 +7,7 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.ports.crawling import CrawlVisitorPort
-from corral.domain.ports.execution import Executor, RunKind
+from corral.domain.ports.execution import Executor, Reconciler, RunKind, ScriptRunner
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.queues import Lane
 from corral.domain.runs.retry import RetryPolicy
@@ -15,7 +15,7 @@ from corral.domain.runs.run import NewRun
 from corral.runtime.new_ids import new_id
 
 # The strategy of runs that wait in a lane, where the kind has no choice of strategies.
-_STRATEGIES = {Lane.LIGHT: Strategy.HTTP, Lane.CRAWL: Strategy.HTTP, Lane.BROWSER: Strategy.BROWSER}
+_STRATEGIES = {lane: Strategy.BROWSER if lane is Lane.BROWSER else Strategy.HTTP for lane in Lane}
 
 ResumeRule = Callable[[Payload, Job], Payload]
 
@@ -32,6 +32,8 @@ class WorkerParts:
     pages: Mapping[Strategy, Executor] = field(default_factory=dict)
     surveys: Mapping[Strategy, Executor] = field(default_factory=dict)
     crawl_visitor: CrawlVisitorPort | None = None
+    scripts: ScriptRunner | None = None
+    reconciler: Reconciler | None = None
     host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 

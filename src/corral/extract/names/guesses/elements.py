@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from functools import cached_property
 from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
+from corral.extract.lazy import lazy_property
 from corral.extract.names.guesses.zones import MAX_LEVELS, is_beside, is_hidden, marks_of
 from corral.extract.names.words.money import find_money
 from corral.extract.page import Page
@@ -41,14 +41,14 @@ class PageElements:
         self.page = page
         self._repeated: dict[tuple[int, str | None, str], bool] = {}  # by holder, tag and class: items of a list
 
-    @cached_property
+    @lazy_property
     def heading(self) -> LexborNode | None:
         """The h1 that is about the subject: outside of menus and logos."""
         found = [node for node in self.page.tree.css("h1")[:20] if self.page.text_of(node) and not is_hidden(node)]
         inner = [node for node in found if not is_site_heading(node)]
         return next((node for node in (*(each for each in inner if not is_beside(each)), *inner, *found)), None)
 
-    @cached_property
+    @lazy_property
     def sells(self) -> bool:
         """True where something on the page can be bought."""
         for node in self.page.tree.css(
@@ -103,7 +103,7 @@ class PageElements:
             return
         yield from self._texts[:most]
 
-    @cached_property
+    @lazy_property
     def _texts(self) -> list[str]:
         body = self.page.tree.body
         heading = self.heading

@@ -1,4 +1,4 @@
-"""What structured data says: things with types and properties, whatever syntax they are written in."""
+"""Entities of structured data: types and properties, independent of their syntax."""
 
 from collections.abc import Iterator
 from typing import Union

@@ -2,65 +2,16 @@
 
 import re
 
-# Signs and short words, the longer before those they contain. None: which one it is depends on the page.
-_SIGNS: tuple[tuple[str, str | None], ...] = (
-    ("US$", "USD"),
-    ("NT$", "TWD"),
-    ("HK$", "HKD"),
-    ("AU$", "AUD"),
-    ("CA$", "CAD"),
-    ("NZ$", "NZD"),
-    ("MX$", "MXN"),
-    ("A$", "AUD"),
-    ("C$", "CAD"),
-    ("S$", "SGD"),
-    ("R$", "BRL"),
-    ("€", "EUR"),
-    ("£", "GBP"),
-    ("₹", "INR"),
-    ("₽", "RUB"),
-    ("₺", "TRY"),
-    ("₩", "KRW"),
-    ("₴", "UAH"),
-    ("₪", "ILS"),
-    ("₫", "VND"),
-    ("฿", "THB"),
-    ("₱", "PHP"),
-    ("₦", "NGN"),
-    ("₸", "KZT"),
-    ("￥", None),
-    ("¥", None),
-    ("$", None),
-    ("円", "JPY"),
-    ("元", "CNY"),
-    ("원", "KRW"),
-    ("zł", "PLN"),
-    ("zl", "PLN"),
-    ("Kč", "CZK"),
-    ("Ft", "HUF"),
-    ("lei", "RON"),
-    ("руб", "RUB"),
-    ("грн", "UAH"),
-    ("лв", "BGN"),
-    ("дин", "RSD"),
-    ("TL", "TRY"),
-    ("kr", None),
-    ("Fr", "CHF"),
-    ("SFr", "CHF"),
-    ("Rs", "INR"),
-    ("د.إ", "AED"),
-    ("ر.س", "SAR"),
-    ("ريال", "SAR"),
-    ("درهم", "AED"),
-    ("ج.م", "EGP"),
-    ("جنيه", "EGP"),
-    ("Euro", "EUR"),
-    ("euros", "EUR"),
-    ("RM", "MYR"),
-    ("Rp", "IDR"),
-    ("₡", "CRC"),
-    ("S/", "PEN"),
-)
+from corral.extract.types.numeric.currencies import currency_of_mark
+
+# Signs and short words that mean money in any text, the longer before those they contain.
+_MARKS = """
+    US$ NT$ HK$ AU$ CA$ NZ$ MX$ A$ C$ S$ R$ € £ ₹ ₽ ₺ ₩ ₴ ₪ ₫ ฿ ₱ ₦ ₸ ￥ ¥ $ 円 元 원 zł zl Kč Ft lei руб грн лв дин
+    TL kr Fr SFr Rs د.إ ر.س ريال درهم ج.م جنيه Euro euros RM Rp ₡ S/
+"""
+# Of these it depends on the page which currency they mean.
+_BY_PAGE = frozenset(("$", "¥", "￥", "kr"))
+_SIGNS = tuple((sign, None if sign in _BY_PAGE else currency_of_mark(sign)) for sign in _MARKS.split())
 _CODES = [
     "AED",
     "ARS",

@@ -85,6 +85,13 @@ _MARK = re.compile(
 )
 
 
+def currency_of_mark(mark: str) -> str | None:
+    """The currency that a sign or a word stands for; of several currencies the most usual one, if there is one."""
+    if mark in _SYMBOLS:
+        return _SYMBOLS[mark]
+    return _SHARED[mark][0] if mark in _SHARED else _WORDS.get(mark.lower())
+
+
 def find_currency(text: str, context: TypeContext, *, is_after: bool = True) -> tuple[str | None, float, str]:
     """The currency of a short text beside a number: its code, how sure that is, and the ambiguous mark.
 

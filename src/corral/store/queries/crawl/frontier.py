@@ -33,7 +33,15 @@ from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import Lease, NewRun
-from corral.store.queries.crawl import assignment, helpers, host_limits, item_leases, item_results, recrawl
+from corral.store.queries.crawl import (
+    assignment,
+    helpers,
+    host_limits,
+    item_leases,
+    item_records,
+    item_results,
+    recrawl,
+)
 from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.assignment import AssignedRows
 from corral.store.queries.crawl.helpers import COUNTED, CrawlStepContext
@@ -81,6 +89,7 @@ def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | N
     _release_lost(tx, context, report)
     if report.is_last:
         helpers.leave(tx, context)
+        item_records.clear_duplicate_keys(tx, context)
     traps = _write_traps(tx, context, report)
     room = int(min(report.want, room_in(bounds, context.item_counts, context.counts["size"])))
     assigned = _assign_rows(tx, context, report, room)

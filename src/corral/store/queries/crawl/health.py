@@ -1,4 +1,4 @@
-"""What crawls have been at lately, all of them together."""
+"""Recent results of all crawls together."""
 
 import sqlalchemy as sa
 

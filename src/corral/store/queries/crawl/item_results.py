@@ -1,4 +1,4 @@
-"""Write what became of items: results, records and the links that were found. See frontier for the states."""
+"""Write the results of items: states, records and discovered links. See frontier for the states."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,14 +10,13 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DiscoveredLink, ItemResult, state_when_found
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.sharing import COORDINATOR
-from corral.runtime.new_ids import new_id
 from corral.store.queries import stored_pages
-from corral.store.queries.crawl import assignment, recrawl
+from corral.store.queries.crawl import assignment, item_records
 from corral.store.queries.crawl import room as item_room
 from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.sites import site_statistics
-from corral.store.rows import ensure_json, storable, to_json
-from corral.store.tables import items, records, runs
+from corral.store.rows import storable, to_json
+from corral.store.tables import items, runs
 from corral.store.tx import Tx, insert_params, is_state, param, values
 
 _PENDING = is_state(items.c.state, ItemState.PENDING)
@@ -46,15 +45,6 @@ _INSERT_ITEM = (
     insert(items)
     .values(insert_params(items, without=("id",)))
     .on_conflict_do_nothing(index_elements=["run_id", "url_key"])
-)
-_INSERT_RECORD = (
-    insert(records).values(insert_params(records)).on_conflict_do_nothing(index_elements=["run_id", "item_key"])
-)
-# A page that was read again, because a nearer path to it was found.
-_REPLACE_RECORD = (
-    insert(records)
-    .values(insert_params(records))
-    .on_conflict_do_update(index_elements=["run_id", "item_key"], set_={"data": param("data")})
 )
 _IS_DEEPER = (_OF_RUN, items.c.url_key == param("url_key"), items.c.depth > param("depth"))
 _NEARER = {"depth": param("depth"), "rank": param("rank"), "parent": param("parent")}
@@ -99,7 +89,7 @@ def write_results(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResul
     _count_results(context, written)
     if written and context.lease.run.losses:
         tx.run(_RESET_LOSSES, values(id=context.lease.run_id))
-    _write_records(tx, context, written)
+    item_records.write_records(tx, context, written)
     stored_pages.keep(tx, context.run_id, written)
     _write_links(tx, context, written)
     _read_nearer_pages_again(tx, context, [(result, depth) for result, _, depth in accepted])
@@ -111,16 +101,6 @@ def _count_results(context: CrawlStepContext, results: Iterable[ItemResult]) -> 
         context.counts["leased"] -= 1
         context.counts[result.state.value] += 1
         context.counts.update(size=result.size, dropped=result.dropped, merged=result.merged)
-
-
-def _write_records(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:
-    since = context.bounds.since
-    if since is not None:
-        results = recrawl.with_records(tx, since, results)
-    for statement, is_late in ((_INSERT_RECORD, False), (_REPLACE_RECORD, True)):
-        recorded = [result for result in results if result.record is not None and result.is_late == is_late]
-        if recorded:
-            tx.many(statement, [_record_values(tx, context, result) for result in recorded])
 
 
 def _write_links(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:
@@ -182,18 +162,6 @@ def _result_values(tx: Tx, result: ItemResult) -> dict[str, Any]:
 
 def _describe_dropped(result: ItemResult) -> str | None:
     return f"links_dropped={result.dropped}" if result.dropped else None
-
-
-def _record_values(tx: Tx, context: CrawlStepContext, result: ItemResult) -> dict[str, Any]:
-    return values(
-        id=new_id(),
-        run_id=context.run_id,
-        job_id=context.lease.run.job_id,
-        item_key=result.key,
-        data=ensure_json(result.record),
-        details=None if result.details is None else to_json(result.details),
-        created_at=tx.wall_ms,
-    )
 
 
 def insert_links(

@@ -1,4 +1,4 @@
-"""The bound on the addresses that a crawl knows at all."""
+"""The limit of URLs that a crawl stores."""
 
 from collections.abc import Sequence
 

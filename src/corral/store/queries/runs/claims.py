@@ -18,9 +18,14 @@ from corral.domain.hosts.claiming import (
 )
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority, Strategy
+from corral.domain.records.changes import fields_to_ignore
+from corral.domain.records.key_problems import report_key_problems
+from corral.domain.records.row_key import RowKeys, choose_row_keys, digest_of
+from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
 from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.queues import Hint, Lane, lane_of, queue_of
 from corral.domain.runs.run import CRAWL_HELPER, EVERY_LANE, HoldReason, Lanes, Lease, Run, RunAction, RunState, target
 from corral.domain.runs.settlement import Settlement
@@ -28,9 +33,9 @@ from corral.domain.sites.session import SealedSession
 from corral.runtime.new_ids import new_id
 from corral.store.indexes import LANES
 from corral.store.queries import artifacts, events
-from corral.store.queries.runs import interventions, waiting
+from corral.store.queries.runs import data_verdicts, interventions, waiting
 from corral.store.queries.sites import sessions
-from corral.store.rows import run_of, storable, to_json
+from corral.store.rows import from_json, run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
@@ -120,6 +125,7 @@ _SETTLED = (
 _SETTLE = _SETTLED.returning(runs.c.seq)
 # If no event was added since the claim, the numbers of the next events are known without a read.
 _SETTLE_UNTOUCHED = _SETTLED.where(runs.c.seq == param("seq"))
+_NOTE_PROGRESS = sa.update(runs).where(*HELD_BY_ME).values(stats=param("stats"))
 _RELEASE = (
     sa.update(runs)
     .where(*HELD_BY_ME)
@@ -252,14 +258,18 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
 
     One lost lease does not keep the others from being written.
     """
+    settlements, judging = data_verdicts.judge_all(tx, [_report_keys(each) for each in settlements])
     given = [_settle_values(tx, settlement) for settlement in settlements]
     if tx.every(_SETTLE_UNTOUCHED, given):
         ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
         _write_beside(tx, settlements, ends)
+        judging.write(tx, settlements)
         return [True] * len(settlements)
     rows = tx.many_returning(_SETTLE, given)
     landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
     _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
+    # Only what was written now: a repeated settle has taught its data before.
+    judging.write(tx, [settlement for settlement, _ in landed])
     return [
         row is not None or _was_mine_already(tx, settlement) or _refuse(tx, settlement.lease)
         for settlement, row in zip(settlements, rows, strict=True)
@@ -299,7 +309,7 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         failure_code=failure.code.value if failure else None,
         failure_detail=storable(failure.detail) if failure and failure.detail else None,
         error_message=storable(failure.message[:8192]) if failure else None,
-        stats=to_json(transition.stats),
+        stats=to_json({**transition.stats, **_row_keys(settlement).stats}),
         attempts=to_json([*lease.run.attempts, settlement.attempt_entry]),
         event_count=len(transition.events),
     )
@@ -307,26 +317,48 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
 
 def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
     run, transition = settlement.lease.run, settlement.transition
-    return [
-        values(
-            id=new_id(),
-            run_id=run.id,
-            job_id=run.job_id,
-            item_key=str(number),
-            data=to_json(data),
-            created_at=tx.wall_ms,
-            details=to_json(details) if details else None,
+    keys = _row_keys(settlement)
+    ignored = fields_to_ignore(run) if run.job_id is not None and transition.records else ()
+    rows = []
+    for number, (data, details) in enumerate(zip_longest(transition.records, transition.details)):
+        text = to_json(data)
+        rows.append(
+            values(
+                id=new_id(),
+                run_id=run.id,
+                job_id=run.job_id,
+                item_key=str(number),
+                data=text,
+                created_at=tx.wall_ms,
+                details=to_json(details) if details else None,
+                row_key=keys.keys[number] if number < len(keys.keys) else None,
+                digest=None if run.job_id is None or data is None else digest_of(from_json(text), ignored),
+            )
         )
-        for number, (data, details) in enumerate(zip_longest(transition.records, transition.details))
-    ]
+    return rows
+
+
+def _report_keys(settlement: Settlement) -> Settlement:
+    stats = {**settlement.transition.stats, **_row_keys(settlement).stats}
+    return settlement._replace(transition=report_key_problems(settlement.transition, stats))
+
+
+def _row_keys(settlement: Settlement) -> RowKeys:
+    run = settlement.lease.run
+    if run.job_id is None or not settlement.transition.records:
+        return RowKeys(())
+    page = run.payload.read(PagePayload)
+    # The address may hold a secret, which no column but the record itself shows.
+    return choose_row_keys(settlement.transition.records, page.record_key, redact(page.url))
 
 
 def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
     """True if this settlement was committed before and only the answer was lost."""
     lease = settlement.lease
     rows = tx.all(_STATE_NOW, values(id=lease.run_id))
-    expected = (settlement.transition.to.value, lease.epoch, lease.owner)
-    return bool(rows) and tuple(rows[0]) == expected
+    # A repetition is judged again, by a history that may have grown: it can end in either state.
+    states = {settlement.transition.to.value} | ({"completed", "partial"} if settlement.data is not None else set())
+    return bool(rows) and rows[0][0] in states and tuple(rows[0][1:]) == (lease.epoch, lease.owner)
 
 
 def _refuse(tx: Tx, lease: Lease) -> bool:
@@ -336,6 +368,10 @@ def _refuse(tx: Tx, lease: Lease) -> bool:
         draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})
         events.insert(tx, events.rows_for(lease.run_id, row[0], [draft], tx.wall_ms))
     return False
+
+
+def note_progress(tx: Tx, lease: Lease, stats: dict[str, Any]) -> None:
+    tx.run(_NOTE_PROGRESS, {**lease_params(lease), **values(stats=to_json(stats))})
 
 
 def release(tx: Tx, leases: Sequence[Lease], reason: str) -> int:

@@ -1,4 +1,4 @@
-"""Runs a person asked to keep."""
+"""Pinned runs: retention does not delete them."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert

@@ -13,7 +13,7 @@ from corral.store.tx import Tx, is_state, param, values
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
 # Crawls use the HTTP queue.
-_QUEUE_OF_LANE = {"light": Queue.HTTP, "browser": Queue.BROWSER, "crawl": Queue.HTTP}
+_QUEUE_OF_LANE = {"light": Queue.HTTP, "browser": Queue.BROWSER, "crawl": Queue.HTTP, "script": Queue.SCRIPT}
 _IS_DUE = runs.c.due_at <= param("now")
 _COUNT_LANE = {
     lane: sa.select(

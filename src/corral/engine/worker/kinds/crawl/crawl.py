@@ -13,7 +13,16 @@ from typing import Any
 
 import structlog
 
-from corral.domain.crawl.crawl import GONE, CrawlPlan, ItemState, StoppedBy, budget_used_up, final_state, why_failed
+from corral.domain.crawl.crawl import (
+    GONE,
+    LISTING,
+    CrawlPlan,
+    ItemState,
+    StoppedBy,
+    budget_used_up,
+    final_state,
+    why_failed,
+)
 from corral.domain.crawl.item import (
     MAX_ROWS,
     PAGE,
@@ -23,16 +32,17 @@ from corral.domain.crawl.item import (
     Item,
     ItemResult,
     deferral_reason,
-    listing_place,
 )
-from corral.domain.crawl.item_decision import decide_item
+from corral.domain.crawl.item_decision import decide_item, follow_failed_list_page, is_end_of_list
 from corral.domain.crawl.page_archive import split_by_size
 from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
 from corral.domain.hosts.limiter import host_key_of_url
 from corral.domain.hosts.order import HostOrder, Position
+from corral.domain.lists.position import listing_place
 from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
 from corral.domain.ports.execution import FrontierClient, Task
+from corral.domain.records.row_key import ROW_KEYS
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import CRAWL_HELPER, RunState
@@ -264,6 +274,9 @@ class _Crawl:
             return ItemResult(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
         if (missing := self._result_of_missing(item, failure)) is not None:
             return missing
+        if is_end_of_list(item, failure):
+            message = f"it answers {failure.http_status}: the end of the list"
+            return ItemResult(item.id, item.key, ItemState.SKIPPED, LISTING, message, http_status=failure.http_status)
         now = datetime.now(UTC)
         policy, is_start = self._policy, item.depth == 0
         decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
@@ -277,7 +290,8 @@ class _Crawl:
         if item.depth == 0 and to is ItemState.FAILED:
             self._start_failed = failure.message
         ended = ItemResult(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
-        return ended._replace(counts=decided.counts_attempt)
+        found = follow_failed_list_page(item, self._plan) if to is ItemState.FAILED else ()
+        return ended._replace(counts=decided.counts_attempt, found=found)
 
     def _result_of_missing(self, item: Item, failure: Failed) -> ItemResult | None:
         """Return the result of a dead link; None where the failure is something else, or the link is a start URL."""
@@ -330,6 +344,8 @@ class _Crawl:
         stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back, "merged": last.merged}
         if last.changes is not None:
             stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
+        if last.row_keys is not None:
+            stats[ROW_KEYS] = last.row_keys
         budget = budget_used_up(self._plan, counts, last.size, reasons)
         if ran_out is None and budget is not None:
             ran_out = StoppedBy.BUDGET

@@ -70,6 +70,7 @@ class CrawlTraps:
             is_dated=is_dated(item.url),
             found_on=None if self._unsure or item.found_on is None else template_of(item.found_on),
             closing=_list_closing(item, found, links),
+            leads_back=any(each.url == item.found_on for each in links),
         )
 
     def take_report(self) -> dict[str, Any] | None:

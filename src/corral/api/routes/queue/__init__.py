@@ -1,0 +1,1 @@
+"""The queue of scraper tasks, as Corral and as scrapyd name it."""

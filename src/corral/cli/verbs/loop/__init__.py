@@ -1,0 +1,1 @@
+"""`corral loop`: find what is missing and collect it, by itself."""

@@ -1,0 +1,51 @@
+"""`corral loop run-once`: one cycle of the loop in this process."""
+
+import asyncio
+
+from corral.cli import exits, render
+from corral.cli.options import ReportOptions
+from corral.cli.serving.finish import finish_serving
+from corral.cli.verbs.queue.reconcile import reconcile_into
+from corral.cli.verbs.queue.run import QueueRunOptions, execute_file
+from corral.cli.writable_store import open_writable_store
+from corral.domain.coverage.spec import SourceSpec
+from corral.settings import Settings, load_settings
+from corral.wiring.coverage import load_inventory
+from corral.wiring.queue import TASK_QUEUE, read_queue_file
+from corral.wiring.scrapers import load_scrapers
+
+
+def run_once(report: ReportOptions) -> None:
+    """Reconcile, and execute the tasks for the gaps, now.
+
+    Afterwards it reconciles once more, so that `inventory/gaps.json` has what is left. Exit code as of
+    `corral queue run`.
+
+    \b
+    corral loop run-once
+    """
+    settings = load_settings()
+    sources, scrapers = load_inventory(settings.data_inventory), load_scrapers(settings)
+    if report.dry_run:
+        render.print_plan("reconcile and execute the tasks", {"sources": len(sources)}, as_json=report.as_json)
+        finish_serving(_do_nothing())
+    if asyncio.run(_reconcile(settings, sources)) == 0:
+        if report.as_json:
+            render.print_json({"total_tasks": 0})
+        else:
+            print("nothing is missing that could be collected")
+        finish_serving(_do_nothing())
+    options = QueueRunOptions(report=report)
+    finish_serving(execute_file(settings, options, read_queue_file(TASK_QUEUE), scrapers))
+
+
+async def _reconcile(settings: Settings, sources: list[SourceSpec]) -> int:
+    async with open_writable_store(settings) as store:
+        found, _ = await reconcile_into(settings, store, sources, TASK_QUEUE, is_imported=False)
+    for problem in found.report["problems"]:
+        exits.complain(problem)
+    return int(found.report["tasks"])
+
+
+async def _do_nothing() -> int:
+    return exits.DONE

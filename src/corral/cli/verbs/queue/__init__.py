@@ -1,0 +1,1 @@
+"""`corral queue`: tasks for scraper scripts, by priority."""

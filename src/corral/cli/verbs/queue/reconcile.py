@@ -1,0 +1,153 @@
+"""`corral queue reconcile`: compare what should be there with what is there, and write tasks for the gaps."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from corral.cli import exits, render
+from corral.cli.options import ReportOptions
+from corral.cli.running import finish
+from corral.cli.stores import read_store
+from corral.cli.verbs.queue.coverage_table import print_coverage
+from corral.cli.writable_store import open_writable_store
+from corral.domain.coverage.spec import SourceSpec
+from corral.domain.errors import BadInput, CorralError
+from corral.domain.queue.task import ImportReport, parse_queue_file
+from corral.inventory.executor import write_queue_file
+from corral.inventory.reconcile import Reconciliation, reconcile, remember
+from corral.settings import Settings, load_settings
+from corral.store.store import Store
+from corral.wiring.coverage import choose_sources, load_inventory, open_scan
+from corral.wiring.scrapers import registry_key
+
+_OUTPUT = Path("inventory/gaps.json")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconcileOptions:
+    inventory: Annotated[
+        Path | None,
+        typer.Option("--inventory", metavar="FILE", help="The data inventory (default config/data_inventory.yaml)."),
+    ] = None
+    output: Annotated[Path, typer.Option("--output", metavar="FILE", help="The queue file to write.")] = _OUTPUT
+    is_imported: Annotated[bool, typer.Option("--import", help="Import the tasks into the queue, too.")] = False
+    source: Annotated[
+        list[str] | None, typer.Option("--source", metavar="NAME", help="Only this source; may be repeated.")
+    ] = None
+    report: ReportOptions
+
+
+def reconcile_command(options: ReconcileOptions) -> None:
+    """Find what is missing, and write tasks for it.
+
+    What should be there is in the data inventory. The coverage of every source is printed, as a heat map on a terminal.
+    Repeat it as often as you like: a gap that has a task gets no second one.
+
+    \b
+    corral queue reconcile
+    corral queue reconcile --import
+    corral queue reconcile --source box_scores --dry-run --json
+    """
+
+    settings = load_settings()
+    sources = choose_sources(load_inventory(options.inventory or settings.data_inventory), options.source or [])
+    if not options.report.dry_run:
+        _check_output(options.output)
+    finish(_reconcile(settings, sources, options))
+
+
+async def _reconcile(settings: Settings, sources: list[SourceSpec], options: ReconcileOptions) -> int:
+    if options.report.dry_run:
+        async with read_store(settings) as store, open_scan(settings, store.coverage, Path()) as context:
+            found = await reconcile(sources, context, datetime.now(UTC))
+        _print(found, options, None)
+        return _exit_code(found)
+    async with open_writable_store(settings) as store:
+        found, imported = await reconcile_into(
+            settings, store, sources, options.output, is_imported=options.is_imported
+        )
+    _print(found, options, imported)
+    return _exit_code(found)
+
+
+async def reconcile_into(
+    settings: Settings, store: Store, sources: list[SourceSpec], output: Path, *, is_imported: bool
+) -> tuple[Reconciliation, ImportReport | None]:
+    """Reconcile, remember the tasks, write the queue file and, if asked to, import it."""
+    async with open_scan(settings, store.coverage, Path()) as context:
+        await store.queue.note_ends()
+        await store.coverage.note_reported_absences()
+        found = await reconcile(sources, context, datetime.now(UTC))
+        await remember(found, context)
+    _write(output, found)
+    imported = await _import(settings, store, found) if is_imported else None
+    await store.coverage.add_report(found.report, None)
+    return found, imported
+
+
+async def reconcile_after(settings: Settings, store: Store, *, is_quiet: bool) -> dict[str, Any] | None:
+    """After a drain: look for gaps again and write them to the usual queue file; None without a data inventory."""
+    if not settings.data_inventory.is_file():
+        return None
+    found, _ = await reconcile_into(
+        settings, store, load_inventory(settings.data_inventory), _OUTPUT, is_imported=False
+    )
+    if not is_quiet:
+        print("\nReconciliation:")
+        print_coverage(found.report)
+        print(f"wrote {found.report['tasks']} tasks to {_OUTPUT}")
+    for problem in found.report["problems"]:
+        exits.complain(problem)
+    return found.report
+
+
+async def _import(settings: Settings, store: Store, found: Reconciliation) -> ImportReport:
+    return await store.queue.add(
+        parse_queue_file(found.queue, "the queue document"), registry_key(settings.scraper_config)
+    )
+
+
+def _check_output(path: Path) -> None:
+    """Refuse a file that could not be written before anything is scanned."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot create {path.parent}: {error.strerror}", field="output") from None
+    if path.is_dir():
+        raise BadInput(f"{path} is a folder", field="output", hint="name a file")
+
+
+def _write(path: Path, found: Reconciliation) -> None:
+    try:
+        write_queue_file(path, found)
+    except OSError as error:
+        raise CorralError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from None
+
+
+def _print(found: Reconciliation, options: ReconcileOptions, imported: ImportReport | None) -> None:
+    is_dry = options.report.dry_run
+    if options.report.as_json:
+        extra: dict[str, Any] = {} if imported is None else {"import": imported.document()}
+        file = {"queue": found.queue} if is_dry else {"output": str(options.output)}
+        render.print_json({**found.report, **file, **extra})
+    else:
+        print_coverage(found.report)
+        tasks = found.report["tasks"]
+        print(
+            f"would write {tasks} tasks; nothing was written" if is_dry else f"wrote {tasks} tasks to {options.output}"
+        )
+        if imported is not None:
+            print(f"imported {imported.imported} tasks, {imported.unchanged} were known, {imported.updated} changed")
+    for problem in found.report["problems"]:
+        what, _, fix = problem.partition("; ")
+        exits.complain(what, fix or None)
+
+
+def _exit_code(found: Reconciliation) -> int:
+    problems = len(found.report["problems"])
+    if not problems:
+        return exits.DONE
+    return exits.FAILED if problems == len(found.results) else exits.PARTIAL

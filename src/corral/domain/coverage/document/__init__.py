@@ -1,0 +1,1 @@
+"""Reads the data inventory document, `data_inventory.yaml`."""

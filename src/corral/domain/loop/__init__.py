@@ -1,0 +1,1 @@
+"""The autonomous loop: when to reconcile next. Pure."""

@@ -1,0 +1,141 @@
+"""Which tasks may start now: strict bands, oldest first within a band, within the limits of scrapers and in total."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from corral.domain.jobs.job import Priority
+from corral.domain.runs.run import NewRun
+
+
+class ReadyTask(NamedTuple):
+    """A task that waits for its first run; tuples sort in the order in which they start."""
+
+    priority: Priority
+    seq: int
+    id: str
+    scraper: str
+
+
+class TaskScope(NamedTuple):
+    """The tasks that a feed may start. `first_seq` is the lowest number among `ids`, so that no other is read."""
+
+    ids: Container[str]
+    first_seq: int = 0
+
+
+class ScraperLimit(NamedTuple):
+    max_concurrent: int | None = None
+    interval_s: float = 0.0  # between two starts
+    burst: int = 1  # starts that may come at once after a pause
+
+    def next_due_s(self, due_s: float, now_s: float) -> float:
+        """When the next start is due by the rate alone, after a start at `now_s` that was due at `due_s`."""
+        return max(now_s, due_s) + self.interval_s
+
+    def is_due(self, due_s: float, now_s: float) -> bool:
+        return now_s >= due_s - (self.burst - 1) * self.interval_s
+
+
+class RunningTask(NamedTuple):
+    scraper: str
+    priority: Priority
+    is_waiting: bool = False  # for a retry: it holds a slot of its scraper, but none of the queue
+
+
+@dataclass(frozen=True, slots=True)
+class FeedRules:
+    max_concurrent: int = 5
+    # The part of the slots that bands below the first may use while the first still has ready tasks.
+    lower_share: float = 0.0
+    scrapers: Mapping[str, ScraperLimit] = field(default_factory=dict)
+
+    @property
+    def lower_slots(self) -> int:
+        return 0 if self.lower_share <= 0 else max(1, int(self.max_concurrent * self.lower_share))
+
+
+@dataclass(slots=True)
+class FeedResult:
+    """What one feed did. `is_waiting` says whether ready tasks are left."""
+
+    started: dict[str, NewRun] = field(default_factory=dict)  # by task
+    refused: list[str] = field(default_factory=list)
+    ended: int = 0
+    is_waiting: bool = False
+
+
+class Choice(NamedTuple):
+    """The tasks to start, in order, and when the rate of their scrapers allows the next start."""
+
+    tasks: list[ReadyTask]
+    next_due_s: dict[str, float]
+
+
+_NO_LIMIT = ScraperLimit()
+
+
+class _Room:
+    """The slots that are left, counted down as tasks are chosen."""
+
+    def __init__(self, rules: FeedRules, running: Sequence[RunningTask], due_s: Mapping[str, float]) -> None:
+        self._rules = rules
+        self.total = rules.max_concurrent - sum(1 for each in running if not each.is_waiting)
+        self._of_scraper = Counter(each.scraper for each in running)
+        self._due_s = due_s
+        self.next_due_s: dict[str, float] = {}
+
+    def has_room(self, scraper: str, now_s: float) -> bool:
+        limit = self._rules.scrapers.get(scraper, _NO_LIMIT)
+        if limit.max_concurrent is not None and self._of_scraper[scraper] >= limit.max_concurrent:
+            return False
+        return not limit.interval_s or limit.is_due(self._find_due_s(scraper), now_s)
+
+    def _find_due_s(self, scraper: str) -> float:
+        return self.next_due_s.get(scraper, self._due_s.get(scraper, 0.0))
+
+    def take_up_to(self, most: int, tasks: Iterable[ReadyTask], now_s: float) -> list[ReadyTask]:
+        """Take the first tasks whose scraper has room."""
+        taken: list[ReadyTask] = []
+        for task in tasks:
+            if len(taken) >= most:
+                break
+            if self.has_room(task.scraper, now_s):
+                taken.append(task)
+                self.total -= 1
+                self._of_scraper[task.scraper] += 1
+                limit = self._rules.scrapers.get(task.scraper, _NO_LIMIT)
+                if limit.interval_s:
+                    self.next_due_s[task.scraper] = limit.next_due_s(self._find_due_s(task.scraper), now_s)
+        return taken
+
+
+def choose_tasks(
+    ready: Iterable[ReadyTask],
+    running: Sequence[RunningTask],
+    due_s: Mapping[str, float],
+    rules: FeedRules,
+    now_s: float,
+) -> Choice:
+    """Choose the tasks to start now. `due_s` says when the rate of each scraper allows its next start.
+
+    A band starts when no band above it has a ready task left, also if the limit of a scraper is what that task waits
+    for. `lower_share` reserves slots for the lower bands, so that they never stop.
+    """
+    waiting = sorted(ready)
+    room = _Room(rules, running, due_s)
+    chosen: list[ReadyTask] = []
+    while waiting and room.total > 0:
+        top = waiting[0].priority
+        lower = [task for task in waiting if task.priority > top]
+        in_lower = sum(1 for each in running if each.priority > top and not each.is_waiting)
+        reserved = max(0, rules.lower_slots - in_lower) if lower else 0
+        in_band = [task for task in waiting if task.priority == top]
+        taken = room.take_up_to(room.total - reserved, in_band, now_s)
+        chosen += taken
+        if len(taken) < len(in_band):
+            chosen += room.take_up_to(min(reserved, room.total), lower, now_s)
+            break
+        waiting = lower
+    return Choice(chosen, room.next_due_s)

@@ -1,0 +1,1 @@
+"""The autonomous loop of a node."""

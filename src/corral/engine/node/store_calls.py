@@ -1,0 +1,64 @@
+"""The node's side of calls: what a run without items reads and writes in the database, by name."""
+
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
+
+import msgspec
+import structlog
+
+from corral.domain.coverage.spec import RecordRows
+from corral.domain.coverage.task_plan import GapTask
+from corral.domain.ports.stores import EngineStore
+from corral.domain.queue.task import parse_queue_file
+from corral.engine.held_lease import HeldLease
+from corral.engine.node.pool import WorkerProcess
+from corral.engine.worker import messages
+
+log = structlog.get_logger()
+
+
+class StoreCalls:
+    def __init__(self, store: EngineStore, write: Callable[[Coroutine[Any, Any, Any]], None]) -> None:
+        self._store = store
+        self._write = write
+        coverage = store.coverage
+        self._calls: dict[str, Callable[..., Awaitable[Any]]] = {
+            "absences": coverage.absences,
+            "note_reported_absences": coverage.note_reported_absences,
+            "forget_absences": coverage.forget_absences,
+            "gap_tasks": coverage.gap_tasks,
+            "task_states": coverage.task_states,
+            "add_report": coverage.add_report,
+            "replace_gap_tasks": self._replace_gap_tasks,
+            "record_page": self._record_page,
+            "import_tasks": self._import_tasks,
+            "note_ends": self._note_ends,
+        }
+
+    def take(self, worker: WorkerProcess, held: HeldLease, message: messages.CallStore) -> None:
+        self._write(self._answer(worker, held, message))
+
+    async def _answer(self, worker: WorkerProcess, held: HeldLease, message: messages.CallStore) -> None:
+        run_id, epoch = held.lease.run_id, held.lease.epoch
+        try:
+            value = await self._calls[message.name](**message.arguments)
+        except Exception as error:
+            log.error("store_call_failed", run=run_id, call=message.name, exc_info=error)
+            reason = f"{message.name}: {type(error).__name__}: {error}"[:500]
+            worker.send([messages.RefuseReport(run_id, epoch, reason)])
+            return
+        worker.send([messages.ReturnValue(run_id, epoch, msgspec.to_builtins(value))])
+
+    async def _replace_gap_tasks(self, source: str, tasks: list[Any]) -> None:
+        await self._store.coverage.replace_gap_tasks(source, msgspec.convert(tasks, list[GapTask]))
+
+    async def _record_page(self, wanted: dict[str, Any], after: str) -> Any:
+        return await self._store.coverage.record_page(RecordRows(**wanted), after)
+
+    async def _import_tasks(self, tasks: list[dict[str, Any]], registry: str) -> dict[str, Any]:
+        file = parse_queue_file({"tasks": tasks}, "the queue document")
+        report = await self._store.queue.add(file, registry)
+        return report.document()
+
+    async def _note_ends(self) -> int:
+        return await self._store.queue.note_ends()

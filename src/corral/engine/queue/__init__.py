@@ -1,0 +1,1 @@
+"""Starts the tasks of the queue, and follows a drain of it."""

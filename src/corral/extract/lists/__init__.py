@@ -1,0 +1,1 @@
+"""The pages of a list: its items, and the page that follows."""

@@ -1,0 +1,42 @@
+"""Addresses made absolute: the references of a page share their base."""
+
+import re
+from urllib.parse import urljoin, urlsplit
+
+# Of a reference with one of these, only `urljoin` knows what is meant.
+_UNUSUAL = re.compile(r"//|/\.|\?#|[;\[\]\s]|[#?]\Z|\A\Z")
+
+
+class UrlJoiner:
+    """`join_url` with one base. References that need no resolving are put together without taking them apart."""
+
+    def __init__(self, base: str) -> None:
+        self._base = base
+        self._origin = self._folder = ""
+        try:
+            scheme, netloc, path, *_ = urlsplit(base)
+        except ValueError:
+            return
+        if scheme in ("http", "https") and netloc and base.startswith(f"{scheme}://{netloc}"):
+            self._origin = f"{scheme}://{netloc}"
+            if not path or not _UNUSUAL.search(path):
+                self._folder = f"{self._origin}{path[: path.rfind('/') + 1] or '/'}"
+
+    def join(self, reference: str) -> str:
+        if self._origin and _is_usual(reference):
+            if reference[0] == "/":
+                return self._origin + reference
+            if self._folder and reference[0].isalnum() and ":" not in reference:
+                return self._folder + reference
+        return join_url(self._base, reference)
+
+
+def _is_usual(reference: str) -> bool:
+    return reference.isascii() and reference.isprintable() and _UNUSUAL.search(reference) is None
+
+
+def join_url(base: str, reference: str) -> str:
+    try:
+        return urljoin(base, reference.strip())
+    except ValueError:
+        return reference

@@ -1,0 +1,1 @@
+"""Pages that show more when they are scrolled, or when a button is pressed."""

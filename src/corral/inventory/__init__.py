@@ -1,0 +1,1 @@
+"""What has been collected: folders, S3 buckets, records and databases, compared with what is expected."""

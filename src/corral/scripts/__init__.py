@@ -1,0 +1,1 @@
+"""Scripts of the user: the registry of scrapers, and the processes that execute scripts."""

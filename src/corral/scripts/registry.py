@@ -1,0 +1,164 @@
+"""The registry of scrapers: exact names, scripts inside one root. It is built once and then does not change."""
+
+import grp
+import os
+import pwd
+import shutil
+import stat
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+from corral.domain.errors import BadConfiguration, ScraperNotFound, ScriptNotRunnable
+from corral.domain.scripts.scraper import SCRAPER_NAME, ScraperSpec, parse_scrapers
+
+# In the order in which they are searched.
+FOLDERS = ("scripts/etl", "scripts/scrapers", "scripts")
+_PYTHON = (".py",)
+_NODE = (".js", ".mjs", ".cjs")
+_SHELL = (".sh",)
+# Of two files of one name in a folder, the first of these.
+_SUFFIXES = (*_PYTHON, *_NODE, *_SHELL, "")
+_MAX_CONFIG_BYTES = 8 * 1024 * 1024
+
+
+class ScraperRegistry:
+    """Maps a name to a script. A file that appears later is not found: load the registry again."""
+
+    def __init__(self, root: Path, configured: Mapping[str, ScraperSpec], unused: tuple[str, ...] = ()) -> None:
+        self._root = root
+        self._scrapers: dict[str, ScraperSpec] = {}
+        self._paths: dict[str, Path] = {}
+        in_folders = dict(_list_folders(root))
+        for name in sorted({*configured, *in_folders}):
+            spec = configured.get(name) or ScraperSpec(name)
+            self._scrapers[name] = replace(spec, cwd=str(root))
+            if spec.script:
+                self._paths[name] = root / spec.script
+            elif name in in_folders:
+                self._paths[name] = in_folders[name]
+        self.unused = (*unused, *(f"scrapers.{name}.{key}" for name, spec in configured.items() for key in spec.unused))
+
+    @classmethod
+    def load(cls, config_file: Path | str | None, root: Path | str) -> Self:
+        """Read the configuration and the folders below the root; BadConfiguration names every problem.
+
+        A configuration file that does not exist means that only the folders are searched.
+        """
+        folder = Path(root).resolve()
+        document = parse_scrapers(_read_yaml(Path(config_file)) if config_file else None)
+        if document.problems:
+            raise BadConfiguration([f"{config_file}: {problem}" for problem in document.problems])
+        return cls(folder, document.scrapers, document.unused)
+
+    @property
+    def root(self) -> Path:
+        return self._root
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._scrapers)
+
+    def describe(self, name: str) -> ScraperSpec:
+        """What the configuration says about a scraper of `names`, without its command."""
+        return self._scrapers[name]
+
+    def find(self, name: str) -> ScraperSpec:
+        """The scraper with the command that starts its script now.
+
+        ScraperNotFound says where the registry looked; ScriptNotRunnable why a script that exists is refused.
+        """
+        spec = self._scrapers.get(name) if SCRAPER_NAME.fullmatch(name) else None
+        if spec is None:
+            raise ScraperNotFound(name, _places(name) if SCRAPER_NAME.fullmatch(name) else FOLDERS)
+        path = self._paths.get(name)
+        if path is None or not path.exists():
+            raise ScraperNotFound(name, (spec.script,) if spec.script else _places(name), is_configured=True)
+        script = self._check(name, path)
+        return replace(spec, command=choose_command(script))
+
+    def _check(self, name: str, path: Path) -> Path:
+        """The resolved path; the file may have been replaced since the registry was built."""
+        resolved = path.resolve()
+        if not resolved.is_relative_to(self._root):
+            raise ScriptNotRunnable(f"the script of {name} lies outside of {self._root}", field="script")
+        about = resolved.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise ScriptNotRunnable(f"the script of {name} is no regular file: {resolved}", field="script")
+        if about.st_mode & stat.S_IWOTH or (about.st_mode & stat.S_IWGRP and not _is_private_group(about)):
+            raise ScriptNotRunnable(
+                f"the script of {name} can be changed by other users: {resolved}",
+                field="script",
+                hint=f"chmod go-w {resolved}",
+            )
+        return resolved
+
+
+def _is_private_group(about: os.stat_result) -> bool:
+    """Whether the group of a file is that of its owner alone, as many systems make it: then group means owner."""
+    try:
+        owner, group = pwd.getpwuid(about.st_uid), grp.getgrgid(about.st_gid)
+    except KeyError:
+        return False
+    return owner.pw_gid == about.st_gid and set(group.gr_mem) <= {owner.pw_name}
+
+
+def choose_command(script: Path) -> tuple[str, ...]:
+    """How a script is started: by the interpreter of its suffix, else by itself."""
+    path = str(script)
+    if script.suffix in _PYTHON:
+        return (find_python(), path)
+    if os.access(script, os.X_OK):
+        return (path,)
+    program = "node" if script.suffix in _NODE else "sh" if script.suffix in _SHELL else None
+    interpreter = None if program is None else shutil.which(program)
+    if interpreter is None:
+        why = "is not executable" if program is None else f"needs {program}, which is not installed"
+        raise ScriptNotRunnable(f"{path} {why}", field="script", hint=f"chmod u+x {path}")
+    return (interpreter, path)
+
+
+def find_python() -> str:
+    """The Python of the activated virtual environment, else the one that runs Corral."""
+    active = Path(os.environ.get("VIRTUAL_ENV") or "/nonexistent") / "bin/python"
+    return str(active) if active.exists() else sys.executable
+
+
+def _places(name: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{name}.py" for folder in FOLDERS)
+
+
+def _list_folders(root: Path) -> Iterator[tuple[str, Path]]:
+    """Every script of the folders by its name; the first folder wins."""
+    seen: set[str] = set()
+    for folder in FOLDERS:
+        try:
+            files = [path for path in (root / folder).iterdir() if path.is_file() and _is_script(path)]
+        except OSError:
+            continue
+        for path in sorted(files, key=lambda each: _SUFFIXES.index(each.suffix)):
+            if path.stem not in seen and SCRAPER_NAME.fullmatch(path.stem):
+                seen.add(path.stem)
+                yield path.stem, path
+
+
+def _is_script(path: Path) -> bool:
+    return path.suffix in _SUFFIXES and (bool(path.suffix) or os.access(path, os.X_OK))
+
+
+def _read_yaml(path: Path) -> Any:
+    import yaml  # noqa: PLC0415 - idle processes need none
+
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_CONFIG_BYTES + 1)
+        if len(text) > _MAX_CONFIG_BYTES:
+            raise BadConfiguration([f"{path} is larger than {_MAX_CONFIG_BYTES} bytes"])
+        return yaml.safe_load(text.decode())
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadConfiguration([f"{path} cannot be read: {error.strerror}"]) from None
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        raise BadConfiguration([f"{path} is no YAML: {' '.join(str(error).split())[:300]}"]) from None
