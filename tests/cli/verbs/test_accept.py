@@ -54,7 +54,7 @@ def test_a_crawl_with_broken_data_keeps_its_records_apart_until_they_are_accepte
 def test_the_thresholds_of_a_job_are_given_at_the_terminal(corral: Corral) -> None:
     def plan(text: str) -> dict[str, object]:
         added = corral.here(
-            "job", "add", "https://example.com/", "--fields", "title", "--quality", text, "--dry-run", "--json"
+            "job", "add", "https://example.com/", "--fields", "title,price", "--quality", text, "--dry-run", "--json"
         )
         assert added.code == 0, added.err
         return dict(added.json["job"]["quality"])
