@@ -17,7 +17,8 @@ _TABLES = (
     "jobs, runs, events, records, idempotency_keys, schedule_slots, site_memory, sessions, interventions, recipes,"
     " artifacts, items, crawls, site_statistics, pinned_runs, purge_queue, pages, crawl_hosts, crawl_templates, hosts,"
     " crawl_helpers, crawl_host_owners, nodes, host_quotas, queue_tasks, queue_scrapers,"
-    " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs"
+    " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs,"
+    " workflow_definitions, workflows, workflow_steps"
 )
 
 _MANY = 500

@@ -4,7 +4,7 @@ CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
 ├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
-│                       InterventionNotFound, ArtifactNotFound, FieldNotFound, ScraperNotFound
+│                       InterventionNotFound, ArtifactNotFound, FieldNotFound, ScraperNotFound, WorkflowNotFound
 ├── ScriptNotRunnable   a script that may not or cannot be started
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
@@ -70,6 +70,11 @@ class JobNotFound(NotFound):
 class RunNotFound(NotFound):
     def __init__(self, run_id: str) -> None:
         super().__init__(f"no run {run_id}", hint="list runs with `corral run list`")
+
+
+class WorkflowNotFound(NotFound):
+    def __init__(self, workflow_id: str) -> None:
+        super().__init__(f"no workflow {workflow_id}", hint="list workflows with `corral workflow list`")
 
 
 class RecordNotFound(NotFound):

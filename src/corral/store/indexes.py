@@ -34,7 +34,8 @@ def _index(name: str, *columns: sa.Column[Any], where: str | None = None, unique
 _index("jobs_by_slot", jobs.c.next_slot, where="next_slot IS NOT NULL")
 _index("jobs_by_proxy_kid", jobs.c.proxy_kid, jobs.c.id, where="proxy_kid IS NOT NULL")
 IN_LANE = {
-    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'crawl_helper' AND kind <> 'script'",
+    "light": "resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'crawl_helper' AND kind <> 'script'"
+    " AND kind <> 'local'",
     "browser": "resolved_strategy = 'browser' AND kind <> 'crawl'",
     "crawl": "kind = 'crawl'",
     "script": "kind = 'script'",

@@ -12,6 +12,7 @@ from corral.store.groups.records import SqlArtifactStore, SqlEventStore, SqlPage
 from corral.store.groups.runs import SqlRunStore
 from corral.store.groups.sessions import SqlInterventionStore, SqlSessionStore
 from corral.store.groups.sites import SqlRecipeStore, SqlSiteStore
+from corral.store.groups.workflows import SqlWorkflowStore
 from corral.store.tx import Tx
 
 
@@ -36,6 +37,7 @@ class Store:
         self.maintenance = SqlMaintenance(database)
         self.coverage = SqlCoverageStore(database)
         self.loop = SqlLoopStore(database)
+        self.workflows = SqlWorkflowStore(database)
 
     async def ping(self) -> None:
         """Prove that a write would go through."""

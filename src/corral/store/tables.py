@@ -2,7 +2,8 @@
 
 import sqlalchemy as sa
 
-import corral.store.coverage_tables  # noqa: F401 - who knows some of the tables knows all of them
+import corral.store.coverage_tables
+import corral.store.workflow_tables  # noqa: F401
 from corral.store import table_types
 
 metadata, Document, Millis = table_types.metadata, table_types.Document, table_types.Millis

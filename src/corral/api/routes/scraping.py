@@ -29,12 +29,11 @@ from corral.api.schemas.scraping import (
 from corral.domain.crawl.crawl import CANONICAL, ItemState
 from corral.domain.crawl.health import crawl_health
 from corral.domain.crawl.item import PAGE, StoredItem
-from corral.domain.crawl.payload import CrawlPayload
+from corral.domain.crawl.payload import CrawlAccess, CrawlPayload, seeds_of
 from corral.domain.errors import BadInput
 from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.outcome import FailureCode
 from corral.domain.runs.run import Run, RunAction, RunState
-from corral.engine.usecases.crawls import CrawlAccess, seeds_of
 from corral.views.host_limits import breakers_read
 
 router = make_router("crawls", prefix="/scraping")

@@ -1,13 +1,24 @@
-"""Options of a crawl, and of a run that helps with one."""
+"""Options of a crawl and of a run that helps with one, and the first items of a crawl."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Self
 
 from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, short_key
+from corral.domain.lists.position import ListPosition, listing_kind
+from corral.domain.net.canonical import canonical_url, url_key
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.net.url import parse_target
+from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.runs.payload.common import CommonPayload, common_options
 from corral.domain.runs.payload.stored import Payload
+from corral.domain.sites.session import SealedSession
+
+# How long after the crawl's own time limit the node intervenes.
+_MARGIN_S = 60.0
+_LONGEST_S = 30 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -84,3 +95,63 @@ def crawl_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "about": document.get("about") or {},
         "recipes": tuple(document.get("recipes") or ()),
     }
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlAccess:
+    """What a crawl has beside its plan: login, proxy, certificate check, thresholds of its data."""
+
+    login: SealedSession | None = None
+    proxy: ProxyPolicy | None = None
+    verify_tls: bool = True
+    requires_auth: bool = False  # with the session of its job
+    quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier crawls
+
+
+USUAL = CrawlAccess()
+
+
+def crawl_payload(
+    plan: CrawlPlan,
+    trusted_hosts: Sequence[str] = (),
+    access: CrawlAccess = USUAL,
+    about: dict[str, object] | None = None,
+    recipes: Sequence[dict[str, Any]] = (),
+) -> CrawlPayload:
+    return CrawlPayload(
+        url=plan.start_urls[0],
+        trusted_hosts=tuple(trusted_hosts),
+        timeout_s=(plan.max_seconds or _LONGEST_S) + _MARGIN_S,
+        requires_auth=access.requires_auth,
+        verify_tls=access.verify_tls,
+        proxy=access.proxy,
+        login=access.login,
+        quality=access.quality,
+        plan_document=plan.document(),
+        about=about or {},
+        recipes=tuple(recipes),
+    )
+
+
+def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
+    """Return the start URLs, each once in canonical form."""
+    found = {}
+    for url in plan.start_urls:
+        target = parse_target(url, field="url")
+        key = url_key(target, plan.counting_params)
+        seed = DiscoveredLink(canonical_url(target), short_key(key), target.authority, 0)
+        if plan.listing is not None:
+            seed = seed._replace(key=listing_key(key), kind=listing_kind(ListPosition(1)))
+        found[seed.key] = seed
+    return [*found.values(), *_sitemaps(plan)]
+
+
+def _sitemaps(plan: CrawlPlan) -> list[DiscoveredLink]:
+    """Return the robots.txt URLs of the start pages, which name the sitemaps."""
+    if not plan.use_sitemaps:
+        return []
+    targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
+    return [
+        DiscoveredLink(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
+        for origin, target in targets.items()
+    ]

@@ -14,6 +14,7 @@ from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
 from corral.domain.ports.coverage import CoverageStore
+from corral.domain.ports.workflows import WorkflowStore
 from corral.domain.queue.task import ImportReport, QueueFile
 from corral.domain.runs.event import Event, EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
@@ -367,3 +368,5 @@ class EngineStore(Protocol):
     def coverage(self) -> CoverageStore: ...
     @property
     def queue(self) -> QueueStore: ...
+    @property
+    def workflows(self) -> WorkflowStore: ...

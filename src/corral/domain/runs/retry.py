@@ -355,7 +355,9 @@ def _retry(
 
 
 def _policy_of(run: Run, policy: RetryPolicy) -> RetryPolicy:
-    """A scraper may have a backoff of its own."""
+    """A step of a workflow waits 1, 2, 4, 8 … seconds; a scraper may have a backoff of its own."""
+    if run.parent_id is not None:
+        return replace(policy, base_s=1.0, factor=2.0, jitter=0.0)
     if run.kind != SCRIPT:
         return policy
     payload = run.payload.read(ScriptPayload)

@@ -1,50 +1,27 @@
 """Start crawls, and read their state while they run."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.item import ROBOTS, DiscoveredLink, listing_key, short_key
 from corral.domain.crawl.option_values import LAST
-from corral.domain.crawl.payload import CrawlPayload, plan_of
+from corral.domain.crawl.payload import USUAL, CrawlAccess, CrawlPayload, crawl_payload, plan_of, seeds_of
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.lists.position import ListPosition, listing_kind
 from corral.domain.net.address import EgressPolicy, check_literal
-from corral.domain.net.canonical import canonical_url, url_key
-from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
-from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
-from corral.domain.sites.session import SealedSession
 from corral.engine.usecases.jobs import check_plan_fields
 from corral.runtime.new_ids import new_id
 
-# How long after the crawl's own time limit the node intervenes.
-_MARGIN_S = 60.0
 _LOOKED_AT = 200
-_LONGEST_S = 30 * 86_400.0
-
-
-@dataclass(frozen=True, slots=True)
-class CrawlAccess:
-    """What a crawl has beside its plan: login, proxy, certificate check, thresholds of its data."""
-
-    login: SealedSession | None = None
-    proxy: ProxyPolicy | None = None
-    verify_tls: bool = True
-    requires_auth: bool = False  # with the session of its job
-    quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier crawls
-
-
-USUAL = CrawlAccess()
 
 
 class Crawls:
@@ -128,19 +105,7 @@ def crawl_run(
     access: CrawlAccess = USUAL,
     recipes: Sequence[dict[str, Any]] = (),
 ) -> NewRun:
-    payload = CrawlPayload(
-        url=plan.start_urls[0],
-        trusted_hosts=tuple(trusted_hosts),
-        timeout_s=(plan.max_seconds or _LONGEST_S) + _MARGIN_S,
-        requires_auth=access.requires_auth,
-        verify_tls=access.verify_tls,
-        proxy=access.proxy,
-        login=access.login,
-        quality=access.quality,
-        plan_document=plan.document(),
-        about=about or {},
-        recipes=tuple(recipes),
-    )
+    payload = crawl_payload(plan, trusted_hosts, access, about or {}, recipes)
     return NewRun(
         id=RunId(new_id()),
         job_id=None if job_id is None else JobId(job_id),
@@ -151,27 +116,3 @@ def crawl_run(
         resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
         payload=Payload.of(payload),
     )
-
-
-def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
-    """Return the start URLs, each once in canonical form."""
-    found = {}
-    for url in plan.start_urls:
-        target = parse_target(url, field="url")
-        key = url_key(target, plan.counting_params)
-        seed = DiscoveredLink(canonical_url(target), short_key(key), target.authority, 0)
-        if plan.listing is not None:
-            seed = seed._replace(key=listing_key(key), kind=listing_kind(ListPosition(1)))
-        found[seed.key] = seed
-    return [*found.values(), *_sitemaps(plan)]
-
-
-def _sitemaps(plan: CrawlPlan) -> list[DiscoveredLink]:
-    """Return the robots.txt URLs of the start pages, which name the sitemaps."""
-    if not plan.use_sitemaps:
-        return []
-    targets = {target.origin: target for target in map(parse_target, plan.start_urls)}
-    return [
-        DiscoveredLink(f"{origin}/robots.txt", short_key(f"{ROBOTS} {origin}"), target.authority, 0, kind=ROBOTS)
-        for origin, target in targets.items()
-    ]

@@ -9,7 +9,7 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
-from corral.domain.crawl.payload import plan_of
+from corral.domain.crawl.payload import CrawlAccess, plan_of, seeds_of
 from corral.domain.errors import BadInput, JobNotFound, WrongState
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import RunId
@@ -28,7 +28,7 @@ from corral.domain.runs.run import CRAWL, PAGE, HoldReason, NewRun, Run, RunActi
 from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.sites.recipe.recipe import StoredRecipe, for_page, recipe_key
 from corral.domain.sites.site import fields_key
-from corral.engine.usecases.crawls import CrawlAccess, crawl_run, seeds_of
+from corral.engine.usecases.crawls import crawl_run
 from corral.engine.worker.kinds.registry import find_kind
 from corral.runtime.new_ids import new_id
 

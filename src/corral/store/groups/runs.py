@@ -17,6 +17,7 @@ from corral.domain.runs.settlement import Settlement
 from corral.store.database import Database, write_unless_moved
 from corral.store.queries import losses
 from corral.store.queries.runs import claims, data_verdicts, pinned_runs, queues, runs
+from corral.store.queries.workflows import control, ends
 from corral.store.tx import Tx
 
 
@@ -40,7 +41,14 @@ class SqlRunStore:
         return await self._db.read(lambda tx: runs.newest(tx, job_id, state, before, limit))
 
     async def apply_action(self, run_id: str, action: RunAction) -> Run:
-        return await self._db.write(lambda tx: runs.apply_action(tx, run_id, action))
+        """Apply the action of a person. For the run of a workflow it concerns its steps, too."""
+
+        def apply(tx: Tx) -> Run:
+            workflow = control.lock_for(tx, run_id)
+            run = runs.apply_action(tx, run_id, action)
+            return run if workflow is None else control.follow_action(tx, workflow, run, action)
+
+        return await self._db.write(apply)
 
     async def replace_held_payload(self, run_id: str, payload: Payload) -> None:
         await self._db.write(lambda tx: runs.replace_held_payload(tx, run_id, payload))
@@ -92,7 +100,14 @@ class SqlRunStore:
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]:
         """Settle many runs in one round trip to the database."""
         lost = [False] * len(settlements)
-        return await write_unless_moved(self._db, lambda tx: claims.settle_all(tx, settlements), lost)
+
+        def settle(tx: Tx) -> list[bool]:
+            locked = ends.lock_parents(tx, settlements)
+            landed = claims.settle_all(tx, settlements)
+            ends.note_settled(tx, settlements, landed, locked)
+            return landed
+
+        return await write_unless_moved(self._db, settle, lost)
 
     async def accept_data(self, run_id: str) -> Run:
         """Make the records of a run ordinary that are kept apart because of its verdict."""

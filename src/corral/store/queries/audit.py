@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from corral.domain.crawl.crawl import Counts
 from corral.domain.finding import Finding
 from corral.domain.runs.event import EventKind, fold
-from corral.domain.runs.run import RunState
+from corral.domain.runs.run import WORKFLOW, RunState
 from corral.store.tables import crawls, events, items, records, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
@@ -28,7 +28,9 @@ _WAITING = (
     .order_by(runs.c.due_at)
     .limit(1)
 )
-_COUNT_RUNNING = sa.select(sa.func.count()).where(is_state(runs.c.state, RunState.RUNNING))
+_COUNT_RUNNING = sa.select(sa.func.count()).where(
+    is_state(runs.c.state, RunState.RUNNING), runs.c.kind != sa.literal_column(f"'{WORKFLOW}'")
+)
 _GAPS = (
     sa.select(events.c.run_id, sa.func.count(), sa.func.max(events.c.seq))
     .group_by(events.c.run_id)

@@ -4,15 +4,16 @@ import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import RunAction, RunState, target
+from corral.domain.runs.run import WORKFLOW, RunAction, RunState, target
 from corral.store.queries import events
 from corral.store.tables import crawls, items, runs
 from corral.store.tx import Tx, is_state
 
 # The epoch stays and rises with the next claim, so that an earlier holder cannot be mistaken for the new one.
+# No process executes a workflow itself, so there is nothing to requeue.
 _RELEASE_ALL = (
     sa.update(runs)
-    .where(is_state(runs.c.state, RunState.RUNNING))
+    .where(is_state(runs.c.state, RunState.RUNNING), runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"))
     .values(state=target(RunAction.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
     .returning(runs.c.id, runs.c.seq)
 )

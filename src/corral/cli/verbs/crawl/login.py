@@ -10,9 +10,9 @@ import typer
 from corral.cli.job_draft import proxy_of
 from corral.cli.options import NetworkOptions
 from corral.cli.secret_input import read_draft
+from corral.domain.crawl.payload import CrawlAccess
 from corral.domain.errors import BadInput
 from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
-from corral.engine.usecases.crawls import CrawlAccess
 from corral.engine.usecases.sessions import SessionDraft
 from corral.settings import Settings
 from corral.wiring.app import App

@@ -7,10 +7,9 @@ from corral.cli import exits
 from corral.cli.verbs.crawl import progress
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import LAST
-from corral.domain.crawl.payload import plan_of
+from corral.domain.crawl.payload import CrawlAccess, plan_of
 from corral.domain.errors import WrongState
 from corral.domain.runs.run import WAITS_FOR_PERSON, HoldReason, Run, RunAction, RunState
-from corral.engine.usecases.crawls import CrawlAccess
 from corral.wiring.app import App
 
 _BATCH = 200

@@ -27,6 +27,7 @@ class ScriptPayload(CommonPayload):
     env: dict[str, str] = field(default_factory=dict)  # no secrets: they would be stored
     env_names: tuple[str, ...] = ()  # passed on from the environment of the node
     params: dict[str, Any] = field(default_factory=dict)
+    input: dict[str, Any] | None = None  # a document that the script finds in a file: `{input_file}` in its arguments
     limits: ScriptLimits = USUAL_LIMITS
     records: RecordSource = ON_STDOUT
     echo: bool = False  # the node hears the output while the script runs
@@ -45,6 +46,7 @@ class ScriptPayload(CommonPayload):
             env=dict(document.get("env") or {}),
             env_names=tuple(document.get("env_names") or ()),
             params=dict(document.get("params") or {}),
+            input=document.get("input"),
             limits=ScriptLimits.parse(document.get("limits") or {}),
             records=RecordSource.of(document.get("records", "stdout")),
             echo=bool(document.get("echo")),
@@ -59,6 +61,7 @@ class ScriptPayload(CommonPayload):
             "env": self.env,
             "env_names": list(self.env_names),
             "params": self.params,
+            "input": self.input,
             "limits": self.limits.document(),
             "echo": self.echo,
             "retry_base_s": self.retry_base_s,

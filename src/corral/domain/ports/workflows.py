@@ -1,0 +1,40 @@
+"""The store of workflows. Every method is one transaction."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from corral.domain.ids import Owner
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.run import Lease, RunState
+from corral.domain.workflows.new import NewWorkflow
+from corral.domain.workflows.now import WorkflowNow
+
+
+class WorkflowStore(Protocol):
+    async def add(self, new: NewWorkflow, key: IdempotencyKey | None = None) -> tuple[str, bool]:
+        """Write a workflow and start it. With a key used before, return the id from then and True."""
+        ...
+
+    async def recover(self, workflow_id: str, from_step: str | None = None) -> str:
+        """Execute again what did not succeed, as a new run; WrongState unless the workflow has failed."""
+        ...
+
+    async def get(self, workflow_id: str) -> WorkflowNow: ...
+
+    async def newest(
+        self, states: Sequence[RunState] | None, before: str | None, limit: int, *, job_id: str | None = None
+    ) -> list[WorkflowNow]: ...
+
+    async def recoverable(self, limit: int) -> list[WorkflowNow]: ...
+
+    async def items_of(self, workflow_id: str, key: str, limit: int) -> list[dict[str, Any]]: ...
+
+    async def children(self, workflow_id: str) -> Sequence[str]:
+        """The runs of steps that have started and not ended."""
+        ...
+
+    async def claim_children(
+        self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, is_local: bool
+    ) -> list[Lease]:
+        """Lease due children of one workflow: those with handlers in this process, or those for workers."""
+        ...

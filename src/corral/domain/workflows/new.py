@@ -1,0 +1,17 @@
+"""A workflow about to be written."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.jobs.job import Priority
+from corral.domain.workflows.spec import WorkflowSpec
+
+
+@dataclass(frozen=True, slots=True)
+class NewWorkflow:
+    id: str
+    spec: WorkflowSpec
+    priority: Priority = Priority.MEDIUM
+    setup: dict[str, Any] = field(default_factory=dict)  # see kinds.spec.StepContext
+    job_id: str | None = None  # whatever the caller calls it
+    starts: bool = True

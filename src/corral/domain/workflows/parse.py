@@ -1,0 +1,207 @@
+"""Read the definition of a workflow from a document. Every problem is named at once."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from corral.domain.workflows.checks import check_graph, check_references
+from corral.domain.workflows.kinds.registry import STEP_KINDS
+from corral.domain.workflows.spec import (
+    DEFAULT_RECOVERIES,
+    DEFAULT_RETRIES,
+    MAX_DEFINITION_BYTES,
+    MAX_RECOVERIES,
+    MAX_RETRIES,
+    MAX_STEPS,
+    InvalidWorkflow,
+    StepSpec,
+    WorkflowSpec,
+)
+
+_MAX_NAME = 200
+_MAX_SECONDS = 30 * 86_400.0
+_KEY = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_TOP = frozenset({"name", "steps", "max_recovery_attempts", "description"})
+_OF_STEP = frozenset(
+    {
+        *("key", "name", "kind", "config", "depends_on", "dependencies", "max_retries", "timeout"),
+        *("estimated_duration", "when", "for_each", "allow_failures", "type"),
+    }
+)
+
+
+def parse_workflow(document: Any) -> WorkflowSpec:
+    """The workflow of a document; InvalidWorkflow names every problem."""
+    if not isinstance(document, Mapping):
+        raise InvalidWorkflow(["a definition is an object with `name` and `steps`"])
+    problems = [f"{str(name)[:80]!r} is no key of a definition" for name in document if name not in _TOP]
+    name = _read_name(document.get("name"), "the workflow", problems)
+    recoveries = _read_count(
+        document.get("max_recovery_attempts", DEFAULT_RECOVERIES), "max_recovery_attempts", MAX_RECOVERIES, problems
+    )
+    steps = _read_steps(document.get("steps"), problems)
+    problems += check_graph(steps)
+    if not problems:
+        problems += check_references(steps)
+        problems += _check_configs(steps)
+    if not problems and len(orjson.dumps([step.document() for step in steps])) > MAX_DEFINITION_BYTES:
+        problems.append(f"the definition is larger than {MAX_DEFINITION_BYTES // 1024} KiB")
+    if problems:
+        raise InvalidWorkflow(problems)
+    return WorkflowSpec(name, tuple(steps), recoveries)
+
+
+def make_key(name: str) -> str:
+    """The key of a step without one: its name in lower case, with one underscore for everything else."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64] or "step"
+
+
+def _read_steps(given: Any, problems: list[str]) -> list[StepSpec]:
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        problems.append("`steps` is a list of steps")
+        return []
+    if not given:
+        problems.append("the workflow has no steps")
+    if len(given) > MAX_STEPS:
+        problems.append(f"the workflow has {len(given)} steps; at most {MAX_STEPS} are allowed")
+        return []
+    names = [_name_of(each, number) for number, each in enumerate(given)]
+    keys = [_key_of(each, name, problems) for each, name in zip(given, names, strict=True)]
+    problems += [f"two steps have the name {name!r}" for name, count in Counter(names).items() if count > 1]
+    doubled = [key for key, count in Counter(keys).items() if count > 1 and keys.count(key) > 1]
+    problems += [f"two steps have the key {key!r}" for key in doubled if names.count(key) < 2]
+    return [_read_step(each, keys, names, number, problems) for number, each in enumerate(given)]
+
+
+def _name_of(given: Any, number: int) -> str:
+    if not isinstance(given, Mapping):
+        return f"step {number}"
+    name = given.get("name") or given.get("key")
+    return name.strip()[:_MAX_NAME] if isinstance(name, str) and name.strip() else f"step {number}"
+
+
+def _key_of(given: Any, name: str, problems: list[str]) -> str:
+    key = given.get("key") if isinstance(given, Mapping) else None
+    if key is None:
+        return make_key(name)
+    if not isinstance(key, str) or _KEY.fullmatch(key) is None:
+        problems.append(f"{name}: key {str(key)[:80]!r} is not made of a-z, 0-9, _ and - (at most 64)")
+        return make_key(name)
+    return key
+
+
+def _read_step(given: Any, keys: list[str], names: list[str], number: int, problems: list[str]) -> StepSpec:
+    name = names[number]
+    if not isinstance(given, Mapping):
+        problems.append(f"step {number} is no object")
+        return StepSpec(keys[number], name, "")
+    problems += [f"{name}: {str(each)[:80]!r} is no key of a step" for each in given if each not in _OF_STEP]
+    kind = given.get("kind")
+    if kind not in STEP_KINDS:
+        known = ", ".join(sorted(STEP_KINDS))
+        problems.append(f"{name}: there is no step kind {str(kind)[:80]!r}; the kinds are {known}")
+    config = given.get("config") or {}
+    if not isinstance(config, Mapping):
+        problems.append(f"{name}: config is an object")
+        config = {}
+    of_step = Options(name, given, problems)
+    return StepSpec(
+        key=keys[number],
+        name=name,
+        kind=str(kind),
+        config={str(each): value for each, value in config.items()},
+        depends_on=_read_dependencies(given, keys, names, number, problems),
+        max_retries=_read_count(
+            given.get("max_retries", DEFAULT_RETRIES), f"{name}: max_retries", MAX_RETRIES, problems
+        ),
+        timeout_s=of_step.seconds("timeout"),
+        estimated_s=of_step.seconds("estimated_duration"),
+        when=of_step.text("when"),
+        for_each=of_step.text("for_each"),
+        allow_failures=of_step.flag("allow_failures"),
+        type=of_step.text("type") or str(kind),
+    )
+
+
+class Options:
+    """Reads the options of one step and collects what is wrong with them."""
+
+    def __init__(self, name: str, given: Mapping[str, Any], problems: list[str]) -> None:
+        self._name, self._given, self._problems = name, given, problems
+
+    def seconds(self, option: str) -> float | None:
+        value = self._given.get(option)
+        if value is None:
+            return None
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not is_number or not math.isfinite(value) or not 0 < value <= _MAX_SECONDS:
+            self._problems.append(f"{self._name}: {option} is a number of seconds above 0, at most {_MAX_SECONDS:.0f}")
+            return None
+        return float(value)
+
+    def text(self, option: str) -> str | None:
+        value = self._given.get(option)
+        if value is None or (isinstance(value, str) and value.strip()):
+            return value
+        self._problems.append(f"{self._name}: {option} is a text")
+        return None
+
+    def flag(self, option: str) -> bool:
+        value = self._given.get(option, False)
+        if not isinstance(value, bool):
+            self._problems.append(f"{self._name}: {option} is true or false")
+        return value is True
+
+
+def _read_dependencies(
+    given: Mapping[str, Any], keys: list[str], names: list[str], number: int, problems: list[str]
+) -> tuple[str, ...]:
+    """Keys, names or indices of other steps, as keys."""
+    wanted = given.get("depends_on", given.get("dependencies")) or []
+    if isinstance(wanted, str | int):
+        wanted = [wanted]
+    if not isinstance(wanted, Sequence):
+        problems.append(f"{names[number]}: depends_on is a list of steps")
+        return ()
+    found: list[str] = []
+    for each in wanted:
+        key = _find_step(each, keys, names)
+        if key is None:
+            problems.append(f"{names[number]}: depends on an unknown step {str(each)[:80]!r}")
+        elif key in found:
+            problems.append(f"{names[number]}: depends on {str(each)[:80]!r} twice")
+        else:
+            found.append(key)
+    return tuple(found)
+
+
+def _find_step(wanted: Any, keys: list[str], names: list[str]) -> str | None:
+    if isinstance(wanted, int) and not isinstance(wanted, bool):
+        return keys[wanted] if 0 <= wanted < len(keys) else None
+    if wanted in keys:
+        return str(wanted)
+    return keys[names.index(wanted)] if wanted in names else None
+
+
+def _read_name(given: Any, what: str, problems: list[str]) -> str:
+    if not isinstance(given, str) or not given.strip():
+        problems.append(f"{what} has no name")
+        return ""
+    if len(given) > _MAX_NAME:
+        problems.append(f"the name of {what} is longer than {_MAX_NAME} characters")
+    return given.strip()[:_MAX_NAME]
+
+
+def _read_count(given: Any, what: str, most: int, problems: list[str]) -> int:
+    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
+        problems.append(f"{what} is a number from 0 to {most}, not {str(given)[:40]}")
+        return 0
+    return given
+
+
+def _check_configs(steps: Sequence[StepSpec]) -> list[str]:
+    return [f"{step.name}: {problem}" for step in steps for problem in STEP_KINDS[step.kind].find_problems(step.config)]

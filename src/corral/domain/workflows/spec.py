@@ -1,0 +1,111 @@
+"""A workflow as its definition describes it, and the limits of one."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from corral.domain.errors import BadInput
+
+MAX_STEPS = 100
+MAX_RETRIES = 10
+DEFAULT_RETRIES = 3
+DEFAULT_RECOVERIES = 3
+MAX_RECOVERIES = 100
+# Children of one `for_each`: each is a run, and all of them are written in one transaction.
+MAX_ITEMS = 1_000
+# The output of one step, and the inputs of one child run, as JSON.
+MAX_OUTPUT_BYTES = 1024 * 1024
+MAX_INPUT_BYTES = 4 * 1024 * 1024
+MAX_DEFINITION_BYTES = 512 * 1024
+
+
+class InvalidWorkflow(BadInput):
+    """Every problem of a definition at once."""
+
+    code = "invalid_workflow"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__("; ".join(problems), field="definition", hint="check it with `corral workflow validate FILE`")
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSpec:
+    """One step. `depends_on` has keys of other steps."""
+
+    key: str
+    name: str
+    kind: str
+    config: Mapping[str, Any] = field(default_factory=dict)
+    depends_on: tuple[str, ...] = ()
+    max_retries: int = DEFAULT_RETRIES
+    timeout_s: float | None = None
+    estimated_s: float | None = None
+    when: str | None = None  # see domain.workflows.condition
+    for_each: str | None = None  # a reference to a list: one child run for each of its values
+    allow_failures: bool = False  # a `for_each` with failed children is partial instead of failed
+    type: str = ""  # the caller's own word for what the step does; the kind where none was given
+
+    def document(self) -> dict[str, Any]:
+        """What `parse` reads. Only options that differ from their default, so that the digest lasts."""
+        optional = {
+            "depends_on": list(self.depends_on),
+            "timeout": self.timeout_s,
+            "estimated_duration": self.estimated_s,
+            "when": self.when,
+            "for_each": self.for_each,
+            "allow_failures": self.allow_failures,
+            "type": self.type if self.type != self.kind else None,
+        }
+        return {
+            "key": self.key,
+            "name": self.name,
+            "kind": self.kind,
+            "config": dict(self.config),
+            "max_retries": self.max_retries,
+            **{name: value for name, value in optional.items() if value},
+        }
+
+
+@dataclass(frozen=True)
+class WorkflowSpec:
+    name: str
+    steps: tuple[StepSpec, ...]
+    max_recovery_attempts: int = DEFAULT_RECOVERIES
+
+    @cached_property
+    def by_key(self) -> dict[str, StepSpec]:
+        return {step.key: step for step in self.steps}
+
+    @cached_property
+    def dependents(self) -> dict[str, tuple[str, ...]]:
+        """Of each step, the steps that depend on it directly."""
+        found: dict[str, list[str]] = {step.key: [] for step in self.steps}
+        for step in self.steps:
+            for key in step.depends_on:
+                found[key].append(step.key)
+        return {key: tuple(keys) for key, keys in found.items()}
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "max_recovery_attempts": self.max_recovery_attempts,
+            "steps": [step.document() for step in self.steps],
+        }
+
+    @cached_property
+    def digest(self) -> str:
+        """The same for the same content: what tells two versions of a name apart."""
+        text = orjson.dumps(self.document(), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+        return hashlib.blake2b(text, digest_size=16).hexdigest()
+
+    @property
+    def has_local_steps(self) -> bool:
+        return any(step.kind == LOCAL_STEP for step in self.steps)
+
+
+LOCAL_STEP = "local"  # a coroutine of the process that executes the workflow
