@@ -118,6 +118,9 @@ class Settings(BaseSettings):
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
+    workflow_modules: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="modules whose functions workflows over HTTP may call, comma-separated; packages count whole"
+    )
     allow_own_code: bool = Field(
         False, description="accept Python code (`parse`) over HTTP; it runs with the rights of the workers"
     )
@@ -198,6 +201,11 @@ class Settings(BaseSettings):
         if not isinstance(value, str):
             return value
         return tuple(AllowEntry.parse(entry.strip()) for entry in value.split(",") if entry.strip())
+
+    @field_validator("workflow_modules", mode="before")
+    @classmethod
+    def _parse_modules(cls, value: Any) -> Any:
+        return tuple(each.strip() for each in value.split(",") if each.strip()) if isinstance(value, str) else value
 
     @field_validator("trusted_proxies", mode="before")
     @classmethod

@@ -41,6 +41,7 @@ from corral.api.routes import (
     workers,
 )
 from corral.api.routes.queue import coverage, loop, scrapyd, tasks
+from corral.api.routes.workflows import workflows
 from corral.api.streams import Streams
 from corral.wiring.app import App
 
@@ -75,6 +76,7 @@ _ROUTERS = (
     changes.router,
     tasks.router,
     scrapyd.router,
+    workflows.router,
     jobs.router,
 )
 

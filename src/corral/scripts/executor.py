@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -13,7 +14,7 @@ from typing import Any
 from corral.domain.ports.execution import Task
 from corral.domain.runs.artifact import ArtifactKind
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
-from corral.domain.runs.payload.script import ScriptPayload
+from corral.domain.runs.payload.script import INPUT_FILE, PYTHON, ScriptPayload
 from corral.domain.scripts.exit import ScriptEnd, StopReason, classify_end, find_flaw
 from corral.domain.scripts.protocol import RecordLines, ScriptMessages, StdoutRecords, read_records_file
 from corral.domain.scripts.records import RecordsFrom
@@ -27,6 +28,7 @@ from corral.scripts.output import LineSplitter, PipeReader, Tail
 from corral.scripts.request import STOP_CANCELLED, STOP_GRACE_S, STOP_OUTPUT, STOP_RECORDS, StartRequest
 
 RECORDS_FILE = "{records_file}"
+_INPUT_NAME = "input.json"
 _NOTIFY_EVERY_S = 0.5
 _YOUNG_EVERY_S = 600.0
 _MIB = 2**20
@@ -50,7 +52,9 @@ class ScriptExecutor:
 
     async def execute(self, task: Task, notify: Notify) -> Outcome:
         payload = task.payload.read(ScriptPayload)
-        scratch = tempfile.mkdtemp(prefix="corral-script-") if RECORDS_FILE in " ".join(payload.argv) else None
+        scratch = tempfile.mkdtemp(prefix="corral-script-") if _needs_folder(payload) else None
+        if scratch is not None and payload.input is not None:
+            await asyncio.to_thread((Path(scratch) / _INPUT_NAME).write_text, json.dumps(payload.input))
         try:
             async with self._network(task) as network:
                 execution = _Execution(task, payload, notify, self._folder, network)
@@ -65,10 +69,10 @@ class ScriptExecutor:
                 await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
     def _request(self, task: Task, payload: ScriptPayload, network: ScriptNetwork, scratch: str | None) -> StartRequest:
-        path = None if scratch is None else str(Path(scratch) / "records.jsonl")
+        path = str(Path(scratch) / "records.jsonl") if scratch and RECORDS_FILE in " ".join(payload.argv) else None
         limits = payload.limits
         return StartRequest(
-            argv=[each if path is None else each.replace(RECORDS_FILE, path) for each in payload.argv],
+            argv=[_fill_in(each, path, scratch) for each in payload.argv],
             cwd=payload.cwd,
             env=build_environment(payload, task.run_id, task.attempt, network.environment),
             timeout_s=task.timeout_s,
@@ -80,6 +84,18 @@ class ScriptExecutor:
             records_path=path or (payload.records.path if payload.records.kind is RecordsFrom.FILE else None),
             records_max_bytes=limits.output_mib * _MIB,
         )
+
+
+def _needs_folder(payload: ScriptPayload) -> bool:
+    return payload.input is not None or RECORDS_FILE in " ".join(payload.argv)
+
+
+def _fill_in(argument: str, records_path: str | None, scratch: str | None) -> str:
+    if argument == PYTHON:
+        return sys.executable
+    if argument == INPUT_FILE and scratch is not None:
+        return str(Path(scratch) / _INPUT_NAME)
+    return argument if records_path is None else argument.replace(RECORDS_FILE, records_path)
 
 
 class _Execution:

@@ -38,6 +38,7 @@ from corral.engine.usecases.preview import Previews
 from corral.engine.usecases.reconciliations import Reconciliations
 from corral.engine.usecases.sessions import Sessions
 from corral.engine.usecases.submit import Submitter
+from corral.engine.usecases.workflows import Workflows
 from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
 from corral.secrets.vault import Keyring, KeySource, Vault
@@ -46,6 +47,7 @@ from corral.store.store import Store
 from corral.wiring.options import available_strategies, node_options, retention, retry_policy, worker_config
 from corral.wiring.scrapers import load_scrapers, registry_key
 from corral.wiring.vault import vault_of
+from corral.wiring.workflows import prepare_workflow
 
 if TYPE_CHECKING:
     from corral.transport.broker import Broker
@@ -82,6 +84,7 @@ class App:
     field_maps: FieldMaps
     crawls: Crawls
     reconciliations: Reconciliations
+    workflows: Workflows
     errands: OneShotWorkers
     wake: Waker  # tells nodes of runs that were added
     queue_starter: QueueStarter | None = None  # where a node executes the runs of anybody
@@ -217,6 +220,9 @@ def assemble(
         field_maps=FieldMaps(store.jobs, jobs),
         crawls=Crawls(store, egress, notifier.wake),
         reconciliations=Reconciliations(store, notifier.wake),
+        workflows=Workflows(
+            store, egress, functools.partial(prepare_workflow, settings), wake=notifier.wake, abort=notifier.abort
+        ),
         errands=errands,
         wake=notifier.wake,
         queue_starter=None if sweeper is None or node is None else _make_queue_starter(settings, store, notifier),

@@ -33,6 +33,7 @@ from corral.fetch.proxy.script_proxy import ScriptProxy
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
 from corral.fetch.survey import SurveyExecutor, as_it_is, closing
+from corral.fetch.webhook import WebhookSender
 from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
 from corral.inventory.executor import RunReconciler
@@ -145,6 +146,8 @@ async def worker_kinds(
         crawl_visitor=_crawl_visitor(config, visitor, executors, host_access, keys, proxies),
         scripts=ScriptExecutor(script_host, folder, config.hidden_paths, ProxiedNetworks(script_proxy)),
         reconciler=RunReconciler(make_http_reader(egress)),
+        webhooks=WebhookSender(egress),
+        exports_folder=Path(config.exports_dir) if config.exports_dir else None,
         host_access=host_access,
         retry_policy=_retry_policy(config),
     )

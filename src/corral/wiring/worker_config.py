@@ -18,6 +18,7 @@ class WorkerConfig:
     artifacts_dir: str | None = None  # where failed pages are kept; None keeps none
     files_dir: str | None = None  # where crawls keep files
     max_file_bytes: int = 0
+    exports_dir: str | None = None  # where steps of workflows write files
     hidden_paths: list[str] = field(default_factory=list)  # files and folders of Corral that no script sees
     cache_mode: str = CacheMode.OFF.value
     cache_dir: str = ""

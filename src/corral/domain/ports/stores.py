@@ -332,6 +332,8 @@ class QueueStore(Protocol):
         """Write down the ends of tasks whose runs have ended."""
         ...
 
+    async def has_work(self, registry: str) -> bool: ...
+
 
 class EngineStore(Protocol):
     """Everything the engine needs of a store."""

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from corral.domain.ids import Owner
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.run import Lease, RunState
+from corral.domain.runs.run import Lease, Run, RunState
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.now import WorkflowNow
 
@@ -31,6 +31,10 @@ class WorkflowStore(Protocol):
 
     async def children(self, workflow_id: str) -> Sequence[str]:
         """The runs of steps that have started and not ended."""
+        ...
+
+    async def queued_children(self, workflow_id: str) -> list[Run]:
+        """The child runs that a node may claim."""
         ...
 
     async def claim_children(

@@ -151,6 +151,7 @@ SCRIPT = "script"  # the kind of a run that executes a script
 RECONCILE = "reconcile"  # the kind of a run that compares expected keys with inventories
 WORKFLOW = "workflow"  # a run whose children are its steps; no worker executes it
 EXPORT = "export"  # writes records of runs to a file
+DRAIN = "drain"  # waits until the queue of scraper tasks has no work left
 WEBHOOK = "webhook"  # sends a document to a URL
 LOCAL = "local"  # a step that a Python program executes itself; no node claims it
 CRAWL = "crawl"  # the kind of a run with items that are URLs

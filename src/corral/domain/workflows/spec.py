@@ -108,4 +108,18 @@ class WorkflowSpec:
         return any(step.kind == LOCAL_STEP for step in self.steps)
 
 
+def find_step_key(spec: WorkflowSpec, wanted: str | int) -> str:
+    """The key of a step that a person names by key, name or index."""
+    if isinstance(wanted, str) and wanted not in spec.by_key and wanted.isdecimal():
+        wanted = int(wanted)
+    if isinstance(wanted, int) and 0 <= wanted < len(spec.steps):
+        return spec.steps[wanted].key
+    for step in spec.steps:
+        if wanted in (step.key, step.name):
+            return step.key
+    raise BadInput(
+        f"there is no step {str(wanted)[:80]!r}", field="from_step", hint=f"the steps are {', '.join(spec.by_key)}"
+    )
+
+
 LOCAL_STEP = "local"  # a coroutine of the process that executes the workflow

@@ -81,6 +81,22 @@ def workflow_status(state: RunState, hold: HoldReason | None, *, is_begun: bool,
     return WorkflowStatus.COMPLETED if state is RunState.PARTIAL else WorkflowStatus(state.value)
 
 
+_BEHIND = {
+    WorkflowStatus.PENDING: (RunState.HELD,),
+    WorkflowStatus.PAUSED: (RunState.HELD,),
+    WorkflowStatus.RUNNING: (RunState.RUNNING,),
+    WorkflowStatus.RECOVERING: (RunState.RUNNING,),
+    WorkflowStatus.COMPLETED: (RunState.COMPLETED, RunState.PARTIAL),
+    WorkflowStatus.FAILED: (RunState.FAILED,),
+    WorkflowStatus.CANCELLED: (RunState.CANCELLED,),
+}
+
+
+def states_behind(status: str) -> tuple[RunState, ...]:
+    """The states of runs that may be shown as this."""
+    return _BEHIND[WorkflowStatus(status)]
+
+
 _TASK_STATUS = {
     StepState.WAITING: TaskStatus.PENDING,
     StepState.COMPLETED: TaskStatus.COMPLETED,

@@ -8,8 +8,10 @@ import structlog
 
 from corral.domain.coverage.spec import RecordRows
 from corral.domain.coverage.task_plan import GapTask
+from corral.domain.errors import DataWithheld, RunNotFound
 from corral.domain.ports.stores import EngineStore
 from corral.domain.queue.task import parse_queue_file
+from corral.domain.verdicts.run_verdict import VERDICT, is_withheld
 from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import WorkerProcess
 from corral.engine.worker import messages
@@ -33,6 +35,8 @@ class StoreCalls:
             "record_page": self._record_page,
             "import_tasks": self._import_tasks,
             "note_ends": self._note_ends,
+            "next_records": self._next_records,
+            "has_queue_work": store.queue.has_work,
         }
 
     def take(self, worker: WorkerProcess, held: HeldLease, message: messages.CallStore) -> None:
@@ -59,6 +63,18 @@ class StoreCalls:
         file = parse_queue_file({"tasks": tasks}, "the queue document")
         report = await self._store.queue.add(file, registry)
         return report.document()
+
+    async def _next_records(self, run_id: str, after: str) -> dict[str, Any]:
+        """A batch of records for an export, or the reason why there are none to be had."""
+        try:
+            run = await self._store.runs.get(run_id)
+        except RunNotFound as error:
+            return {"problem": error.message}
+        if is_withheld(run.stats):
+            return {"problem": DataWithheld(run_id, run.stats[VERDICT]).message}
+        batch = await self._store.records.next_batch(run_id, after)
+        records = [record.data for record in batch]
+        return {"problem": None, "records": records, "after": batch[-1].id if batch else after}
 
     async def _note_ends(self) -> int:
         return await self._store.queue.note_ends()

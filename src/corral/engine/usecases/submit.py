@@ -24,7 +24,7 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.retry import HELD_FOR_PAGE
-from corral.domain.runs.run import CRAWL, PAGE, HoldReason, NewRun, Run, RunAction, spoken
+from corral.domain.runs.run import CRAWL, LOCAL, PAGE, WORKFLOW, HoldReason, NewRun, Run, RunAction, spoken
 from corral.domain.runs.strategy import Resolution, from_memory, is_proxied, needs_probe, resolve
 from corral.domain.sites.recipe.recipe import StoredRecipe, for_page, recipe_key
 from corral.domain.sites.site import fields_key
@@ -90,6 +90,9 @@ class Submitter:
         old = await self._store.runs.get(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
+        if old.kind in (WORKFLOW, LOCAL):
+            hint = "use `corral workflow recover ID`, which repeats nothing that completed"
+            raise BadInput(f"a {old.kind} run is not retried by itself", field="run_id", hint=hint)
         payload = old.payload
         if old.kind == PAGE:
             page = payload.read(PagePayload)

@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.ids import Owner
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.run import Lease, RunState
+from corral.domain.runs.run import Lease, Run, RunState
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.now import WorkflowNow
 from corral.store.database import Database
@@ -39,6 +39,9 @@ class SqlWorkflowStore:
     async def children(self, workflow_id: str) -> Sequence[str]:
         """The runs of steps that have started and not ended."""
         return await self._db.read(lambda tx: control.find_children(tx, workflow_id))
+
+    async def queued_children(self, workflow_id: str) -> list[Run]:
+        return await self._db.read(lambda tx: control.find_queued_children(tx, workflow_id))
 
     async def claim_children(
         self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, is_local: bool

@@ -14,6 +14,9 @@ from corral.domain.scripts.scraper import ScraperSpec
 # Where a script finds the `custom_settings` and the `storage` of its configuration, as JSON.
 SETTINGS_VARIABLE = "CORRAL_SCRAPER_SETTINGS"
 STORAGE_VARIABLE = "CORRAL_SCRAPER_STORAGE"
+# Arguments that the executor replaces: its own interpreter, and a file with the `input`.
+PYTHON = "{python}"
+INPUT_FILE = "{input_file}"
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from corral.domain.runs.payload.common import CommonPayload, common_options
 
-_EXPORT_S = 6 * 3600.0
+_LONGEST_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,21 @@ class ExportPayload:
             "run_ids": list(self.run_ids),
             "output": self.output,
             "format": self.format,
-            "timeout_s": self.timeout_s or _EXPORT_S,
+            "timeout_s": self.timeout_s or _LONGEST_S,
         }
+
+
+@dataclass(frozen=True)
+class DrainPayload:
+    registry: str = ""  # the scraper configuration whose tasks are waited for
+    timeout_s: float | None = None
+
+    @classmethod
+    def parse(cls, document: Mapping[str, Any]) -> Self:
+        return cls(document.get("registry", ""), document.get("timeout_s"))
+
+    def document(self) -> dict[str, Any]:
+        return {"registry": self.registry, "timeout_s": self.timeout_s or _LONGEST_S}
 
 
 @dataclass(frozen=True)

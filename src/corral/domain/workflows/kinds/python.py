@@ -8,15 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from corral.domain.errors import BadInput
-from corral.domain.runs.payload.script import ScriptPayload
+from corral.domain.runs.payload.script import INPUT_FILE, PYTHON, ScriptPayload
 from corral.domain.runs.run import SCRIPT
 from corral.domain.scripts.records import RecordsFrom, RecordSource
 from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, output_value
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MAX_S = 6 * 3600.0
-# Replaced by the script executor: its own interpreter, and a file with the input.
-PYTHON, INPUT_FILE = "{python}", "{input_file}"
 _RUNNER = "corral.runtime.python_step"
 
 

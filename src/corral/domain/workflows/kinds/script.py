@@ -10,7 +10,7 @@ from corral.domain.errors import BadInput
 from corral.domain.runs.payload.script import payload_for
 from corral.domain.runs.run import SCRIPT
 from corral.domain.scripts.scraper import ScraperSpec
-from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, has_reference, output_records
+from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, output_records
 
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
@@ -25,9 +25,7 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 
 
 def _check(config: Mapping[str, Any]) -> list[str]:
-    problems = []
-    if has_reference(config["scraper"]) or not isinstance(config["scraper"], str):
-        problems.append("scraper is the name of a scraper, without a reference")
+    problems = [] if isinstance(config["scraper"], str) else ["scraper is the name of a scraper"]
     if not isinstance(config.get("params", {}), Mapping):
         problems.append("params is an object")
     return problems

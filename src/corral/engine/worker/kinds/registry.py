@@ -2,12 +2,15 @@
 
 from corral.domain.errors import BadInput
 from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
+from corral.engine.worker.kinds.drain import DRAIN_KIND
+from corral.engine.worker.kinds.export import EXPORT_KIND
 from corral.engine.worker.kinds.page import PAGE_KIND
 from corral.engine.worker.kinds.reconcile import RECONCILE_KIND
 from corral.engine.worker.kinds.script import SCRIPT_KIND
 from corral.engine.worker.kinds.selftest import SELFTEST_KIND
 from corral.engine.worker.kinds.spec import KindSpec
 from corral.engine.worker.kinds.survey import SURVEY_KIND
+from corral.engine.worker.kinds.webhook import WEBHOOK_KIND
 
 KINDS: tuple[KindSpec, ...] = (
     PAGE_KIND,
@@ -16,6 +19,9 @@ KINDS: tuple[KindSpec, ...] = (
     CRAWL_HELPER_KIND,
     SCRIPT_KIND,
     RECONCILE_KIND,
+    DRAIN_KIND,
+    EXPORT_KIND,
+    WEBHOOK_KIND,
     SELFTEST_KIND,
 )
 

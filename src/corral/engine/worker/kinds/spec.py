@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId
@@ -34,6 +35,8 @@ class WorkerParts:
     crawl_visitor: CrawlVisitorPort | None = None
     scripts: ScriptRunner | None = None
     reconciler: Reconciler | None = None
+    webhooks: Executor | None = None
+    exports_folder: Path | None = None  # where steps of workflows write files
     host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 

@@ -13,7 +13,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.payload.workflow import WorkflowPayload
-from corral.domain.runs.run import CRAWL_HELPER, WORKFLOW, HoldReason, NewRun, Run, RunAction, RunState, spoken
+from corral.domain.runs.run import CRAWL_HELPER, LOCAL, WORKFLOW, HoldReason, NewRun, Run, RunAction, RunState, spoken
 from corral.domain.workflows.graph import ALONE, NothingToRecover, choose_recovery
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.spec import WorkflowSpec
@@ -23,7 +23,7 @@ from corral.store.queries import events, idempotency
 from corral.store.queries.runs import runs as run_queries
 from corral.store.queries.workflows import advance, ends, rows
 from corral.store.queries.workflows.rows import WorkflowRow
-from corral.store.rows import to_json
+from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
 from corral.store.tx import Tx, first, insert_all, insert_params, is_state, param, values
 from corral.store.workflow_tables import workflow_definitions as definitions
@@ -248,6 +248,23 @@ def recover(tx: Tx, workflow_id: str, from_step: str | None = None) -> str:
     _set_running(tx, new_run)
     advance.advance_workflow(tx, workflow._replace(run_id=new_run, recoveries=workflow.recoveries + 1))
     return new_run
+
+
+_QUEUED_CHILDREN = (
+    sa.select(runs)
+    .select_from(steps.join(runs, runs.c.id == steps.c.run_id))
+    .where(
+        steps.c.workflow_id == param("id"),
+        is_state(steps.c.state, StepState.STARTED),
+        is_state(runs.c.state, RunState.QUEUED),
+        runs.c.kind != sa.literal_column(f"'{LOCAL}'"),
+    )
+)
+
+
+def find_queued_children(tx: Tx, workflow_id: str) -> list[Run]:
+    """The child runs that a node may claim."""
+    return [run_of(row) for row in tx.all(_QUEUED_CHILDREN, values(id=workflow_id))]
 
 
 def find_children(tx: Tx, workflow_id: str) -> Sequence[str]:

@@ -55,7 +55,9 @@ def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
 _LIST = _listing()
 _LIST_STATE = {state: _listing(runs.c.state == state.value) for state in RunState}
 _RECOVERABLE = _listing(runs.c.state == RunState.FAILED.value, workflows.c.recoveries < workflows.c.max_recoveries)
-_LIST_JOB = _listing(workflows.c.job_id == param("job_id"))
+_OF_JOB = workflows.c.job_id == param("job_id")
+_LIST_JOB = _listing(_OF_JOB)
+_LIST_JOB_STATE = {state: _listing(_OF_JOB, runs.c.state == state.value) for state in RunState}
 _BY_RUN = sa.select(workflows.c.id).where(workflows.c.run_id == param("run_id"))
 
 
@@ -70,12 +72,11 @@ def newest(
 ) -> list[WorkflowNow]:
     """Newest first. Several states are read one by one and merged."""
     params = values(before=before or LAST_ID, limit=limit, job_id=job_id)
-    if job_id is not None:
-        found = tx.all(_LIST_JOB, params)
-    elif states is None:
-        found = tx.all(_LIST, params)
+    everywhere, by_state = (_LIST, _LIST_STATE) if job_id is None else (_LIST_JOB, _LIST_JOB_STATE)
+    if states is None:
+        found = tx.all(everywhere, params)
     else:
-        found = [row for state in states for row in tx.all(_LIST_STATE[state], params)]
+        found = [row for state in states for row in tx.all(by_state[state], params)]
         found.sort(key=lambda row: row[0], reverse=True)
     return [_read(tx, rows.workflow_of(row)) for row in found[:limit]]
 

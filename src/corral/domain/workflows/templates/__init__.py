@@ -1,0 +1,1 @@
+"""Templates of workflows. To add one, write its module here and list its `Template` in `registry`."""

@@ -1,0 +1,26 @@
+"""The templates. To add one, write its module in this package and list its `Template` here."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corral.domain.errors import BadInput
+from corral.domain.workflows.templates.crawl_then_export import CRAWL_THEN_EXPORT
+from corral.domain.workflows.templates.many_sites import MANY_SITES
+from corral.domain.workflows.templates.reconcile_and_fill import RECONCILE_AND_FILL
+from corral.domain.workflows.templates.spec import Template
+
+_ALL: tuple[Template, ...] = (
+    CRAWL_THEN_EXPORT,
+    MANY_SITES,
+    RECONCILE_AND_FILL,
+)
+TEMPLATES: dict[str, Template] = {template.name: template for template in _ALL}
+
+
+def fill_template(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The definition of a template with these parameters."""
+    template = TEMPLATES.get(name)
+    if template is None:
+        hint = f"the templates are {', '.join(sorted(TEMPLATES))}"
+        raise BadInput(f"there is no template {name[:80]!r}", field="template", hint=hint)
+    return template.fill(given)

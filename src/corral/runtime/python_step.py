@@ -1,0 +1,84 @@
+"""Calls one function of a workflow step: `python -m corral.runtime.python_step MODULE:FUNCTION INPUT_FILE`.
+
+It runs in the process of a script. The result goes out over the result protocol (see docs/howto/scripts.md), so that
+the function may print what it likes.
+"""
+
+import asyncio
+import importlib
+import inspect
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+# Below the longest line of the result protocol.
+_MAX_BYTES = 1024 * 1024 - 64
+
+
+def main(arguments: list[str]) -> int:
+    name, path = arguments
+    given = json.loads(Path(path).read_bytes())
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        result = call(find_function(name), given["inputs"], given["args"])
+        text = json.dumps({"record": shape_output(result)}, ensure_ascii=False)
+    except Exception as error:  # noqa: BLE001 - whatever the function raises is the failure of the step
+        traceback.print_exc()
+        return _send({"error": {"message": f"{type(error).__name__}: {error}"[:2000]}}, 1)
+    if len(text.encode()) > _MAX_BYTES:
+        told = f"{name} returned more than {_MAX_BYTES:,} bytes of JSON; write a file and return its path"
+        return _send({"error": {"message": told}}, 1)
+    os.write(_descriptor(), text.encode() + b"\n")
+    return _send({"done": {"records": 1}}, 0)
+
+
+def find_function(name: str) -> Callable[..., Any]:
+    module, _, path = name.partition(":")
+    found: Any = importlib.import_module(module)
+    for part in path.split("."):
+        found = getattr(found, part)
+    if not callable(found):
+        raise TypeError(f"{name} is no function")
+    return found  # type: ignore[no-any-return]
+
+
+def call(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[str, Any]) -> Any:
+    """Pass the arguments of the configuration by name, and the inputs if the function has room for them."""
+    result = function(*choose_arguments(function, inputs, args), **args)
+    return asyncio.run(_wait(result)) if inspect.isawaitable(result) else result
+
+
+def choose_arguments(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[str, Any]) -> list[Any]:
+    """The inputs, if the function takes one positional argument that no argument of the configuration fills."""
+    parameters = inspect.signature(function).parameters.values()
+    by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    free = [each for each in parameters if each.kind in by_position and each.name not in args]
+    return [dict(inputs)] if free else []
+
+
+def shape_output(result: Any) -> dict[str, Any]:
+    """Steps have objects as outputs; any other value is the `value` of one."""
+    if result is None:
+        return {}
+    return dict(result) if isinstance(result, Mapping) else {"value": result}
+
+
+async def _wait(result: Any) -> Any:
+    return await result
+
+
+def _descriptor() -> int:
+    return int(os.environ["CORRAL_RESULT_FD"])
+
+
+def _send(message: dict[str, Any], status: int) -> int:
+    os.write(_descriptor(), json.dumps(message).encode() + b"\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
