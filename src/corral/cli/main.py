@@ -136,6 +136,26 @@ VERBS: tuple[Verb | Group, ...] = (
         _COLLECT,
     ),
     Group(
+        "workflow",
+        "Steps with dependencies: run, list, show, pause, resume, cancel, recover.",
+        (
+            Verb("run", "workflow.run:run", "Create a workflow and execute it, or go on with one."),
+            Verb("list", "workflow.show:list_", "List workflows, newest first."),
+            Verb("show", "workflow.show:show", "Show a workflow: its steps, their states and results."),
+            Verb("pause", "workflow.control:pause", "Pause a workflow: running steps finish, and none starts."),
+            Verb("resume", "workflow.control:resume", "Let a paused or pending workflow go on, on the running nodes."),
+            Verb("cancel", "workflow.control:cancel", "Cancel a workflow with every step that has not ended."),
+            Verb(
+                "recover",
+                "workflow.control:recover",
+                "Execute the failed and skipped steps of a failed workflow again; nothing that completed is repeated.",
+            ),
+            Verb("validate", "workflow.show:validate", "Check a definition, and name every problem."),
+            Verb("templates", "workflow.show:templates", "List the templates with their parameters."),
+        ),
+        _COLLECT,
+    ),
+    Group(
         "session",
         "Logins of jobs: add, capture, list, check, rotate, rm.",
         (

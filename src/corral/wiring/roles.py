@@ -21,7 +21,14 @@ from corral.engine.hosts.permits import Permits
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
-from corral.engine.node.sources import MessageSource, NewRunSource, PollingSource, RunSource, SingleRunSource
+from corral.engine.node.sources import (
+    MessageSource,
+    NewRunSource,
+    PollingSource,
+    RunSource,
+    SingleRunSource,
+    WorkflowSource,
+)
 from corral.log import configure_logging, hide
 from corral.runtime.loop_monitor import monitor_loop
 from corral.runtime.node_locks import Presence
@@ -97,6 +104,14 @@ async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1
 async def open_new_run(settings: Settings, new: NewRun, drafts: Sequence[EventDraft]) -> AsyncIterator[App]:
     """The same for a run that is added when it starts, and that no other node may execute."""
     plan = _NodePlan(lambda store: NewRunSource(store, new, drafts), (), NodeRole.SINGLE, processes=1)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_workflow_node(settings: Settings, workflow_id: str) -> AsyncIterator[App]:
+    """For a command that executes the steps of one workflow, and no other run."""
+    plan = _NodePlan(lambda store: WorkflowSource(store, workflow_id), (), NodeRole.SINGLE, processes=settings.workers)
     async with _open(settings, plan, is_api=False) as app:
         yield app
 

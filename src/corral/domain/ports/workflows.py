@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from corral.domain.hosts.claiming import HostRoom
 from corral.domain.ids import Owner
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.run import Lease, Run, RunState
+from corral.domain.runs.run import Lanes, Lease, Run, RunState
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.now import WorkflowNow
 
@@ -38,7 +39,11 @@ class WorkflowStore(Protocol):
         ...
 
     async def claim_children(
-        self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, is_local: bool
+        self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, lanes: Lanes, hosts: HostRoom
     ) -> list[Lease]:
-        """Lease due children of one workflow: those with handlers in this process, or those for workers."""
+        """Lease due children of one workflow that a worker executes."""
+        ...
+
+    async def claim_local(self, workflow_id: str, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
+        """Lease due children whose handlers are in this process."""
         ...

@@ -58,6 +58,22 @@ class SingleRunSource:
         return await self._helpers.claim(owner, room)
 
 
+class WorkflowSource:
+    """Claims the child runs of one workflow, for a command that executes it."""
+
+    def __init__(self, store: EngineStore, workflow_id: str) -> None:
+        self._store = store
+        self._workflow_id = workflow_id
+        self._helpers = Helpers(store.crawls)
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
+        claim = self._store.workflows.claim_children
+        return await claim(self._workflow_id, owner, room, LEASE_S, lanes=lanes, hosts=hosts)
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        return await self._helpers.claim(owner, room)
+
+
 class NewRunSource(SingleRunSource):
     """Adds the one run of a command with its first claim, in one transaction: no other node can take it."""
 

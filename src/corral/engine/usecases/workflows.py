@@ -63,16 +63,17 @@ class Workflows:
         starts: bool = True,
         source: DefinitionSource = BY_PERSON,
         key: IdempotencyKey | None = None,
+        workflow_id: str | None = None,
     ) -> tuple[WorkflowNow, bool]:
         """Write a workflow and start it. With a key used before, return the workflow from then and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.workflows.get(known), True
         trusted = () if source.over_http else (*trusted_hosts_of(spec), *source.trusted_hosts)
         setup = {**await self._prepare(spec), "trusted_hosts": list(dict.fromkeys(trusted))}
-        new = NewWorkflow(new_id(), spec, priority, setup, job_id, starts)
-        workflow_id, replayed = await self._store.workflows.add(new, key)
-        await self._wake_children(workflow_id)
-        return await self._store.workflows.get(workflow_id), replayed
+        new = NewWorkflow(workflow_id or new_id(), spec, priority, setup, job_id, starts)
+        made, replayed = await self._store.workflows.add(new, key)
+        await self._wake_children(made)
+        return await self._store.workflows.get(made), replayed
 
     async def get(self, workflow_id: str) -> WorkflowNow:
         return await self._store.workflows.get(workflow_id)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from corral.domain.hosts.claiming import HostRoom
 from corral.domain.ids import Owner
 from corral.domain.runs.idempotency import IdempotencyKey
-from corral.domain.runs.run import Lease, Run, RunState
+from corral.domain.runs.run import Lanes, Lease, Run, RunState
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.now import WorkflowNow
 from corral.store.database import Database
@@ -44,8 +45,11 @@ class SqlWorkflowStore:
         return await self._db.read(lambda tx: control.find_queued_children(tx, workflow_id))
 
     async def claim_children(
-        self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, is_local: bool
+        self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, lanes: Lanes, hosts: HostRoom
     ) -> list[Lease]:
         return await self._db.write(
-            lambda tx: claims.claim_children(tx, workflow_id, owner, limit, lease_s, is_local=is_local)
+            lambda tx: claims.claim_children(tx, workflow_id, owner, limit, lease_s, lanes, hosts)
         )
+
+    async def claim_local(self, workflow_id: str, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
+        return await self._db.write(lambda tx: claims.claim_local(tx, workflow_id, owner, limit, lease_s))

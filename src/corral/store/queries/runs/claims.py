@@ -148,7 +148,7 @@ def claim(  # noqa: PLR0917 - who claims, how much, and within which limits
     waiting.wake_all(tx, hosts, lanes)
     taken = {**claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
     room = LaneRoom(limit, lanes)
-    rows = _take(tx, _suspects(tx, lanes, hosts), taken)
+    rows = take(tx, _suspects(tx, lanes, hosts), taken)
     for band in Priority:
         if room.total > 0:
             rows += _claim_in(tx, band, room, hosts, taken)
@@ -161,7 +161,7 @@ def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: di
     look_ahead, set_aside = 0, 0
     while room.total > 0 and set_aside < MOST_SET_ASIDE:
         chosen, busy = choose(_candidates(tx, band, room, look_ahead), room, hosts)
-        rows += _take(tx, chosen, taken)
+        rows += take(tx, chosen, taken)
         if not busy:
             break
         waiting.set_aside(tx, busy)
@@ -170,7 +170,7 @@ def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: di
     return rows
 
 
-def _take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
+def take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
     # In the same order for every caller, so that two claims of the same rows cannot deadlock.
     ids = sorted(each.id for each in chosen)
     rows = tx.many_returning(_CLAIM_ONE, [{**taken, **values(id=run_id)} for run_id in ids])
