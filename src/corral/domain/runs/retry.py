@@ -15,7 +15,7 @@ from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetc
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.script import ScriptPayload
-from corral.domain.runs.run import SCRIPT, Run, RunAction, RunState, target
+from corral.domain.runs.run import LOCAL, SCRIPT, Run, RunAction, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
 TOO_SLOW = "limit:selector"
@@ -34,8 +34,8 @@ RETRIED = frozenset(
         FailureCode.UNKNOWN,
     }
 )
-# What a script that failed may do better the next time.
-_SCRIPT_RETRIED = frozenset({"exit", "signal", "protocol", "script", "records_file"})
+# What a script, or a handler of a Python program, may do better the next time.
+_SCRIPT_RETRIED = frozenset({"exit", "signal", "protocol", "script", "records_file", "exception"})
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
 # A replay that ends so is not repeated: the browser gets the page. Where the host asks for patience it gets it.
 _GIVES_UP_REPLAY = frozenset(
@@ -275,7 +275,7 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
 def _may_retry(run: Run, failure: Failed) -> bool:
     if run.attempt >= run.max_attempts:
         return False
-    if run.kind == SCRIPT and failure.code is FailureCode.BAD_RESPONSE:
+    if run.kind in (SCRIPT, LOCAL) and failure.code is FailureCode.BAD_RESPONSE:
         return failure.detail in _SCRIPT_RETRIED or (failure.detail or "").startswith("http_5")
     if failure.code is FailureCode.BAD_RESPONSE:
         return failure.http_status is not None and failure.http_status >= 500

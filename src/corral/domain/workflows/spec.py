@@ -23,7 +23,7 @@ MAX_INPUT_BYTES = 4 * 1024 * 1024
 MAX_DEFINITION_BYTES = 512 * 1024
 
 
-class InvalidWorkflow(BadInput):
+class InvalidWorkflow(BadInput, ValueError):
     """Every problem of a definition at once."""
 
     code = "invalid_workflow"

@@ -180,7 +180,7 @@ def _anchor(database: SqliteDatabase) -> None:
 
 def _start_anew(connection: sqlite_file.Connection, now_ms: int) -> None:
     """Reset leases and due times: every lease holder is gone, and the earlier clock may have been ahead."""
-    connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running'")
+    connection.execute("UPDATE runs SET lease_until = 0 WHERE state = 'running' AND kind <> 'workflow'")
     connection.execute(
         "UPDATE runs SET due_at = ? WHERE state = 'queued' AND started_at IS NULL AND due_at > ?", (now_ms, now_ms)
     )

@@ -19,7 +19,11 @@ _WAITED_MS = 60_000
 
 _EXPIRED = (
     sa.select(runs.c.id, runs.c.lease_until)
-    .where(is_state(runs.c.state, RunState.RUNNING), runs.c.lease_until < param("late"))
+    .where(
+        is_state(runs.c.state, RunState.RUNNING),
+        runs.c.lease_until < param("late"),
+        runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"),
+    )
     .limit(_SHOWN)
 )
 _WAITING = (

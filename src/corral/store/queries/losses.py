@@ -10,7 +10,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import InterventionKind
 from corral.domain.runs.loss import Blame, Loss, Suspicion, interruption_backoff_s, loss_cap, suspicion_after
 from corral.domain.runs.outcome import FailureCode
-from corral.domain.runs.run import HoldReason, Lease, Run, RunAction, RunState, target
+from corral.domain.runs.run import WORKFLOW, HoldReason, Lease, Run, RunAction, RunState, target
 from corral.store.queries import events
 from corral.store.queries.crawl import losses as item_losses
 from corral.store.queries.hosts import quotas
@@ -44,7 +44,8 @@ _LOSE = (
 )
 _EXPIRED = (
     sa.select(runs)
-    .where(RUNNING, runs.c.lease_until < param("now"))
+    # A workflow is held by no process; its steps have leases of their own.
+    .where(RUNNING, runs.c.lease_until < param("now"), runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"))
     .order_by(runs.c.lease_until)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)

@@ -1,0 +1,1 @@
+"""Execution of workflow steps outside of worker processes."""
