@@ -51,6 +51,7 @@ _ON_BOTH = frozenset(
             "runs",
             "streams",
             "workers",
+            "workflows",
         ),
     )
 )

@@ -53,11 +53,12 @@ def call(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[
 
 
 def choose_arguments(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[str, Any]) -> list[Any]:
-    """The inputs, if the function takes one positional argument that no argument of the configuration fills."""
+    """The inputs, if the function has a first argument without a default, or called `inputs`, that is not given."""
     parameters = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    free = [each for each in parameters if each.kind in by_position and each.name not in args]
-    return [dict(inputs)] if free else []
+    first = next((each for each in parameters if each.kind in by_position and each.name not in args), None)
+    takes_inputs = first is not None and (first.default is first.empty or first.name == "inputs")
+    return [dict(inputs)] if takes_inputs else []
 
 
 def shape_output(result: Any) -> dict[str, Any]:

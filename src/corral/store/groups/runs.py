@@ -1,6 +1,6 @@
 """Runs, the leases on them, and the queues they wait in."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from corral.domain.errors import StorageMoved
@@ -102,7 +102,7 @@ class SqlRunStore:
         lost = [False] * len(settlements)
 
         def settle(tx: Tx) -> list[bool]:
-            locked = ends.lock_parents(tx, settlements)
+            locked = ends.lock_parents(tx, [settlement.lease for settlement in settlements])
             landed = claims.settle_all(tx, settlements)
             ends.note_settled(tx, settlements, landed, locked)
             return landed
@@ -118,13 +118,24 @@ class SqlRunStore:
         await write_unless_moved(self._db, lambda tx: claims.note_progress(tx, lease, stats), None)
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int:
-        return await write_unless_moved(self._db, lambda tx: claims.release(tx, leases, reason), 0)
+        return await write_unless_moved(
+            self._db, lambda tx: _take_back(tx, leases, lambda: claims.release(tx, leases, reason)), 0
+        )
 
     async def lose(self, lost: Sequence[Loss]) -> int:
-        return await write_unless_moved(self._db, lambda tx: losses.lose(tx, lost), 0)
+        leases = [loss.lease for loss in lost]
+        return await write_unless_moved(self._db, lambda tx: _take_back(tx, leases, lambda: losses.lose(tx, lost)), 0)
 
     async def expire(self, owner: Owner) -> int:
         return await self._db.write(lambda tx: losses.expire(tx, owner), essential=True)
 
     async def reap(self, limit: int = 500) -> int:
         return await self._db.write(lambda tx: losses.reap(tx, limit), essential=True)
+
+
+def _take_back(tx: Tx, leases: Sequence[Lease], requeue: Callable[[], int]) -> int:
+    """Requeue runs; those of a paused workflow are held."""
+    locked = ends.lock_parents(tx, leases)
+    count = requeue()
+    ends.note_requeued(tx, leases, locked)
+    return count

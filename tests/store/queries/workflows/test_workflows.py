@@ -8,6 +8,7 @@ import pytest
 
 from corral.domain.errors import BadInput, WrongState
 from corral.domain.runs.event import EventKind, fold
+from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import Lease, RunAction, RunState
@@ -252,6 +253,17 @@ async def test_a_retry_does_not_start_while_the_workflow_is_paused(store: Store)
     await store.runs.apply_action(workflow_id, RunAction.RESUME)
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt) == (RunState.QUEUED, 2)
+
+
+async def test_a_run_that_was_taken_back_does_not_start_while_the_workflow_is_paused(store: Store) -> None:
+    workflow_id = await create(store, a_definition(a_step("a"), a_step("b")))
+    ready = await claim_all(store)
+    await store.runs.apply_action(workflow_id, RunAction.PAUSE)
+    assert await store.runs.release([ready["a"]], "shutdown") == 1
+    assert await store.runs.lose([Loss(ready["b"], Blame.NONE, "killed")]) == 1
+    assert await claim_all(store) == {}
+    await store.runs.apply_action(workflow_id, RunAction.RESUME)
+    assert sorted(await claim_all(store)) == ["a", "b"]
 
 
 async def test_retries_wait_one_two_four_seconds(store: Store, sql: Any) -> None:

@@ -97,7 +97,7 @@ async def _execute(settings: Settings, options: WorkflowRunOptions, spec: Workfl
         async with open_client(settings) as app:
             now = await _begin(app, options, spec, workflow_id)
         return _report(now, as_json=is_quiet, is_started=True)
-    stop = Stop(grace_s=settings.shutdown_grace_seconds)
+    stop = Stop()
     stop.listen()
     async with open_workflow_node(settings, workflow_id) as app:
         assert app.node is not None

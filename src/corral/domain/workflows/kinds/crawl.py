@@ -6,6 +6,7 @@ from typing import Any
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.payload import crawl_payload, seeds_of
 from corral.domain.errors import BadInput
+from corral.domain.fields.parse import parse_fields
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.runs.run import CRAWL
@@ -15,6 +16,8 @@ from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind
 def _make_plan(config: Mapping[str, Any], timeout_s: float | None = None) -> CrawlPlan:
     options = {name: value for name, value in config.items() if name not in ("url", "urls")}
     urls = config["urls"] if "urls" in config else [config.get("url")]
+    if "fields" in options:  # bare names, or recipes, as everywhere else
+        options["fields"] = [spec.document() for spec in parse_fields(options["fields"])]
     if timeout_s is not None:
         options.setdefault("max_seconds", timeout_s)
     return CrawlPlan.of({**options, "start_urls": urls})

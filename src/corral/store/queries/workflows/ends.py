@@ -1,11 +1,11 @@
 """The ends of child runs become the ends of steps, in the transaction that settles the runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from corral.domain.runs.run import CRAWL, CRAWL_HELPER, HoldReason, RunAction, RunState
+from corral.domain.runs.run import CRAWL, CRAWL_HELPER, HoldReason, Lease, RunAction, RunState
 from corral.domain.runs.settlement import Settlement
 from corral.domain.workflows.graph import ALONE, ItemEnd, gather
 from corral.domain.workflows.kinds.registry import STEP_KINDS
@@ -66,12 +66,10 @@ class _ChildNow(NamedTuple):
     kind: str
 
 
-def lock_parents(tx: Tx, settlements: Sequence[Settlement]) -> Locked:
-    """Lock the workflows of these runs, in the same order for every caller. Most settlements have none."""
+def lock_parents(tx: Tx, leases: Iterable[Lease]) -> Locked:
+    """Lock the workflows of these runs, in the same order for every caller. Most runs have none."""
     parents = {
-        run.parent_id
-        for settlement in settlements
-        if (run := settlement.lease.run).parent_id is not None and run.kind != CRAWL_HELPER
+        lease.run.parent_id for lease in leases if lease.run.parent_id is not None and lease.run.kind != CRAWL_HELPER
     }
     found = {parent: rows.lock_by_run(tx, parent) for parent in sorted(parents)}
     return {parent: workflow for parent, workflow in found.items() if workflow is not None}
@@ -94,11 +92,23 @@ def note_settled(tx: Tx, settlements: Sequence[Settlement], landed: Sequence[boo
         if now.state.is_terminal:
             if end_child(tx, workflow, run.id, now, settlement.transition.records):
                 changed[workflow.id] = workflow
-        elif now.state is RunState.QUEUED and tx.all(_IS_PAUSED, values(id=workflow.run_id)):
-            # A retry would start while the workflow is paused.
-            run_queries.apply_action(tx, run.id, RunAction.PAUSE)
+        else:
+            _hold_if_paused(tx, workflow, run.id, now.state)
     for workflow in changed.values():
         advance.advance_workflow(tx, workflow)
+
+
+def note_requeued(tx: Tx, leases: Iterable[Lease], locked: Locked) -> None:
+    """Runs that were taken back do not start again while their workflow is paused."""
+    for lease in leases if locked else ():
+        workflow = locked.get(lease.run.parent_id or "")
+        if workflow is not None:
+            _hold_if_paused(tx, workflow, lease.run_id, _read_child(tx, lease.run_id).state)
+
+
+def _hold_if_paused(tx: Tx, workflow: WorkflowRow, run_id: str, state: RunState) -> None:
+    if state is RunState.QUEUED and tx.all(_IS_PAUSED, values(id=workflow.run_id)):
+        run_queries.apply_action(tx, run_id, RunAction.PAUSE)
 
 
 def note_cancelled(tx: Tx, workflow: WorkflowRow, run_id: str) -> None:

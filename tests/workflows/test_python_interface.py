@@ -1,0 +1,213 @@
+"""`corral.workflows`: the example as a program, killed in the middle; and every method."""
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corral.domain.errors import BadInput, WrongState
+from corral.settings import Settings
+from corral.workflows import InvalidWorkflow, JobOrchestrator, WorkflowDefinition, WorkflowStep, repositories
+from tests.slack import SLACK
+from tests.waiting import block_until
+
+_EXAMPLE = Path(__file__).parent / "usage_example.py"
+
+
+def start(folder: Path, **more: str) -> subprocess.Popen[str]:
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+    ours = {"APP_DATA_DIR": str(folder / "data"), "CALLS": str(folder / "calls")}
+    command = [sys.executable, str(_EXAMPLE)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=folder, env={**inherited, **ours, **more}, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+
+
+def calls(folder: Path) -> Counter[str]:
+    path = folder / "calls"
+    return Counter(line.split()[0] for line in path.read_text().splitlines()) if path.exists() else Counter()
+
+
+def test_the_example_runs_and_goes_on_after_it_was_killed(tmp_path: Path) -> None:
+    wait = tmp_path / "wait"
+    wait.touch()
+    with start(tmp_path, WAIT=str(wait)) as first:
+        block_until(lambda: calls(tmp_path)["validate"], within_s=60)
+        first.kill()
+    wait.unlink()
+    with start(tmp_path) as second:
+        out, err = second.communicate(timeout=60 * SLACK)
+    assert (second.returncode, out) == (0, "Progress: 100%\n"), err
+    assert "'download_images': {'downloaded': 1000}" in err
+    assert calls(tmp_path) == {"download": 1, "validate": 2, "deduplicate": 1}, "what completed is not repeated"
+
+
+@pytest.fixture
+async def orchestrator(tmp_path: Path) -> AsyncIterator[JobOrchestrator]:
+    settings = Settings(data_dir=tmp_path / "data", workers=1)
+    async with JobOrchestrator(settings=settings) as opened:
+        yield opened
+
+
+def a_definition(*steps: WorkflowStep, **more: Any) -> WorkflowDefinition:
+    return WorkflowDefinition("test", steps, **more)
+
+
+async def test_outputs_retries_timeouts_and_failures(orchestrator: JobOrchestrator) -> None:
+    tries: list[str] = []
+
+    async def first() -> dict[str, int]:
+        return {"n": 1}
+
+    async def flaky(inputs: dict[str, Any]) -> int:
+        tries.append("flaky")
+        if len(tries) == 1:
+            raise ValueError("the first time")
+        return int(inputs["first_step"]["n"]) + 1
+
+    def in_a_thread(inputs: dict[str, Any]) -> str:
+        return f"{inputs['flaky']['value']}"
+
+    async def slow() -> None:
+        await asyncio.sleep(60)
+
+    async def strange() -> object:
+        return {"x": object()}
+
+    definition = a_definition(
+        WorkflowStep("First Step", "a", first),
+        WorkflowStep("Flaky", "b", flaky, dependencies=["First Step"], max_retries=1),
+        WorkflowStep("Thread", "c", in_a_thread, dependencies=[1]),
+        WorkflowStep("Slow", "d", slow, timeout=0.05, max_retries=0),
+        WorkflowStep("Strange", "e", strange),
+        WorkflowStep("After", "f", first, dependencies=["Slow"]),
+    )
+    workflow = await orchestrator.create_workflow(job_id="job", workflow_def=definition)
+    assert (workflow.status, workflow.progress, workflow.total_steps) == ("pending", 0, 6)
+    result = await orchestrator.execute_workflow(workflow.id, definition)
+    assert (result["status"], result["results"]["thread"]) == ("failed", {"value": "2"})
+    state = await orchestrator.get_workflow(workflow.id)
+    assert state is not None
+    tasks = {task.task_name: task for task in state.tasks}
+    assert tasks["Flaky"].retry_count == 1
+    assert tasks["Slow"].error_message == "not done after 0.05 s"
+    assert "not JSON" in str(tasks["Strange"].error_message)
+    assert tasks["After"].status == "skipped"
+    assert state.metadata["steps"]["failed"] == 2
+    assert [each.id for each in await orchestrator.get_failed_workflows()] == [workflow.id]
+    assert [each.id for each in await orchestrator.get_recoverable_workflows()] == [workflow.id]
+
+
+async def test_a_failed_workflow_is_recovered_without_repeating_what_completed(orchestrator: JobOrchestrator) -> None:
+    seen: list[str] = []
+    is_broken = True
+
+    async def first() -> None:
+        seen.append("first")
+
+    async def second() -> None:
+        seen.append("second")
+        if is_broken:
+            raise RuntimeError("broken")
+
+    definition = a_definition(
+        WorkflowStep("first", "x", first),
+        WorkflowStep("second", "x", second, dependencies=[0], max_retries=0),
+        max_recovery_attempts=1,
+    )
+    workflow = await orchestrator.create_workflow(1, definition)
+    assert (await orchestrator.execute_workflow(workflow.id, definition))["status"] == "failed"
+    is_broken = False
+    recovered = await orchestrator.recover_workflow(workflow.id, from_step=1)
+    assert (recovered.status, recovered.recovery_attempts) == ("recovering", 1)
+    assert [each.id for each in await orchestrator.get_active_workflows()] == [workflow.id]
+    assert (await orchestrator.execute_workflow(workflow.id, definition))["status"] == "completed"
+    assert seen == ["first", "second", "second"]
+    with pytest.raises(WrongState):
+        await orchestrator.recover_workflow(workflow.id)
+
+
+async def test_pause_cancel_and_the_workflow_of_a_job(orchestrator: JobOrchestrator) -> None:
+    running, release = asyncio.Event(), asyncio.Event()
+
+    async def wait() -> str:
+        running.set()
+        await release.wait()
+        return "done"
+
+    definition = a_definition(WorkflowStep("wait", "x", wait), WorkflowStep("after", "x", wait, dependencies=[0]))
+    workflow = await orchestrator.create_workflow(42, definition)
+    assert (await orchestrator.create_workflow(42, definition)).id == workflow.id, "it has not ended"
+    execution = asyncio.ensure_future(orchestrator.execute_workflow(workflow.id, definition))
+    await asyncio.wait_for(running.wait(), 10 * SLACK)
+    assert (await orchestrator.pause_workflow(workflow.id)).status == "paused"
+    release.set()
+    paused = await asyncio.wait_for(execution, 10 * SLACK)
+    assert (paused["status"], [task["status"] for task in paused["tasks"]]) == ("paused", ["completed", "pending"])
+
+    release.clear()
+    running.clear()
+    execution = asyncio.ensure_future(orchestrator.execute_workflow(workflow.id, definition))
+    await asyncio.wait_for(running.wait(), 10 * SLACK)
+    assert (await orchestrator.cancel_workflow(workflow.id)).status == "cancelled"
+    ended = await asyncio.wait_for(execution, 5 * SLACK)
+    assert ended["status"] == "cancelled"
+    found = await orchestrator.get_workflow_by_job(42)
+    assert (found is not None and found.id, found and found.job_id) == (workflow.id, 42)
+    assert (await orchestrator.create_workflow(42, definition)).id != workflow.id
+
+
+async def test_a_function_by_its_name_is_called_by_a_worker(
+    orchestrator: JobOrchestrator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "far.py").write_text("import os\ndef pid(inputs):\n    return {'pid': os.getpid(), **inputs['near']}\n")
+    monkeypatch.chdir(tmp_path)
+
+    async def near() -> dict[str, int]:
+        return {"here": os.getpid()}
+
+    definition = a_definition(WorkflowStep("near", "x", near), WorkflowStep("far", "x", "far:pid", dependencies=[0]))
+    workflow = await orchestrator.create_workflow(1, definition)
+    result = await asyncio.wait_for(orchestrator.execute_workflow(workflow.id, definition), 60 * SLACK)
+    assert result["status"] == "completed", result
+    assert result["results"]["far"]["here"] == os.getpid() != result["results"]["far"]["pid"]
+
+
+async def test_definitions_are_validated_and_versions_are_told_apart(orchestrator: JobOrchestrator) -> None:
+    async def nothing() -> None: ...
+
+    with pytest.raises(ValueError, match="has no steps"):
+        a_definition().validate()
+    with pytest.raises(InvalidWorkflow, match="max_retries"):
+        a_definition(WorkflowStep("a", "x", nothing, max_retries=99)).validate()
+    first, other = a_definition(WorkflowStep("a", "x", nothing)), a_definition(WorkflowStep("b", "x", nothing))
+    assert first.validate()
+    workflow = await orchestrator.create_workflow(1, first)
+    with pytest.raises(BadInput, match="another definition"):
+        await orchestrator.execute_workflow(workflow.id, other)
+    assert await orchestrator.get_workflow("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b") is None
+    started = await orchestrator.start_workflow(workflow.id)
+    assert started.status == "running"
+
+
+async def test_the_repositories_read_the_same_installation(tmp_path: Path) -> None:
+    states, tasks, jobs = repositories(Settings(data_dir=tmp_path / "data", workers=1))
+
+    async def nothing() -> None: ...
+
+    definition = a_definition(WorkflowStep("a", "x", nothing), WorkflowStep("b", "x", nothing, dependencies=[0]))
+    async with JobOrchestrator(states, tasks, jobs) as orchestrator:
+        workflow = await orchestrator.create_workflow(5, definition)
+        assert [task.task_name for task in await tasks.get_pending_tasks(workflow.id)] == ["a", "b"]
+        await orchestrator.execute_workflow(workflow.id, definition)
+        assert [task.status for task in await tasks.get_by_workflow(workflow.id)] == ["completed", "completed"]
+        assert await tasks.get_failed_tasks(workflow.id) == []
+        found = await states.get_by_job_id(5)
+        assert found is not None
+        assert found.status == "completed"
+        assert await jobs.get("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b") is None
