@@ -121,6 +121,18 @@ class Settings(BaseSettings):
     workflow_modules: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="modules whose functions workflows over HTTP may call, comma-separated; packages count whole"
     )
+    proxy_config: Path = Field(
+        Path("config/proxies.yaml"), description="sources, checks and tiers of the proxy pool, and policies of sites"
+    )
+    proxy_policy: str = Field(
+        "direct",
+        max_length=200,
+        pattern=r"^(direct|none|(pool|tiered)(:[a-z,]+)?(;sticky=(run|job|site))?)$",
+        description="proxy policy of jobs and sites that have none of their own: direct, pool or tiered",
+    )
+    min_proxies_for_scraping: int = Field(
+        10, ge=0, le=1_000_000, description="with fewer usable proxies, the pool is refreshed; 0 switches it off"
+    )
     allow_own_code: bool = Field(
         False, description="accept Python code (`parse`) over HTTP; it runs with the rights of the workers"
     )

@@ -18,7 +18,8 @@ _TABLES = (
     " artifacts, items, crawls, site_statistics, pinned_runs, purge_queue, pages, crawl_hosts, crawl_templates, hosts,"
     " crawl_helpers, crawl_host_owners, nodes, host_quotas, queue_tasks, queue_scrapers,"
     " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs,"
-    " workflow_definitions, workflows, workflow_steps"
+    " workflow_definitions, workflows, workflow_steps,"
+    " proxies, proxy_sites, proxy_refreshes"
 )
 
 _MANY = 500

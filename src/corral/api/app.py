@@ -40,6 +40,7 @@ from corral.api.routes import (
     supervisor,
     workers,
 )
+from corral.api.routes.proxies import pool
 from corral.api.routes.queue import coverage, loop, scrapyd, tasks
 from corral.api.routes.workflows import workflows
 from corral.api.streams import Streams
@@ -65,6 +66,7 @@ _ROUTERS = (
     site_statistics.router,
     coverage.router,
     loop.router,
+    pool.router,
     runs.router,
     settings.router,
     scraping.router,

@@ -156,6 +156,27 @@ VERBS: tuple[Verb | Group, ...] = (
         _COLLECT,
     ),
     Group(
+        "proxy",
+        "The proxy pool: refresh, list, check, import, export, rm.",
+        (
+            Verb(
+                "refresh",
+                "proxy.refresh:refresh",
+                "Read the sources of proxies, check every proxy, and keep the result.",
+            ),
+            Verb("list", "proxy.pool:list_", "List the proxies of the pool, newest first, without their credentials."),
+            Verb(
+                "check",
+                "proxy.refresh:check",
+                "Check proxies of the pool now: alive, anonymity, exit address, latency, TLS, reach of a target.",
+            ),
+            Verb("import", "proxy.pool:import_", "Add the proxies of a list to the pool: one a line, or JSON."),
+            Verb("export", "proxy.pool:export", "Write the usable proxies to a JSON file, best first."),
+            Verb("rm", "proxy.pool:rm", "Remove a proxy from the pool, or all in one state."),
+        ),
+        _COLLECT,
+    ),
+    Group(
         "session",
         "Logins of jobs: add, capture, list, check, rotate, rm.",
         (

@@ -17,6 +17,8 @@ from corral.domain.sites.session import SealedSession
 from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.node.pool import PoolEvents, WorkerPool, WorkerProcess, lend_all
+from corral.engine.proxies.messages import ToProxyPool
+from corral.engine.proxies.pool import refuse_proxies
 from corral.engine.worker import messages
 from corral.runtime.new_ids import new_id
 
@@ -58,8 +60,14 @@ class OneShotWorkers:
     If this process has a node, they use its host limiter.
     """
 
-    def __init__(self, config: Callable[[], dict[str, Any]], limiter: HostLimiter | None = None) -> None:
+    def __init__(
+        self,
+        config: Callable[[], dict[str, Any]],
+        limiter: HostLimiter | None = None,
+        proxies: Callable[[WorkerProcess, ToProxyPool], None] = refuse_proxies,
+    ) -> None:
         self._config = config
+        self._proxies = proxies
         self._limiter = limiter
         self._idle: list[_Runner] = []
         self._closing: set[asyncio.Task[None]] = set()
@@ -93,7 +101,7 @@ class OneShotWorkers:
             if runner.is_sound and runner.config == config:
                 return runner
             self._end(runner)
-        runner = _Runner(config, self._limiter)
+        runner = _Runner(config, self._limiter, self._proxies)
         await runner.pool.start()
         return runner
 
@@ -110,7 +118,12 @@ class OneShotWorkers:
 
 
 class _Runner:
-    def __init__(self, config: dict[str, Any], limiter: HostLimiter | None) -> None:
+    def __init__(
+        self,
+        config: dict[str, Any],
+        limiter: HostLimiter | None,
+        proxies: Callable[[WorkerProcess, ToProxyPool], None],
+    ) -> None:
         self.config = config
         self._limiter = limiter
         self.is_sound = True
@@ -118,7 +131,8 @@ class _Runner:
         self._ready = asyncio.Event()
         self._done: asyncio.Future[Outcome] | None = None
         heard = lend_all if limiter is None else limiter.hear
-        events = PoolEvents(self._handle_end, self._handle_abort, self._handle_death, self._ready.set, limiter=heard)
+        handlers = (self._handle_end, self._handle_abort, self._handle_death, self._ready.set)
+        events = PoolEvents(*handlers, limiter=heard, proxies=proxies)
         self.pool = WorkerPool(1, config, events)
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:

@@ -5,6 +5,7 @@ import os
 import socket
 
 from corral.engine.hosts.permits import Permits
+from corral.engine.proxies.leases import ProxyLeases
 from corral.engine.worker import messages
 from corral.engine.worker.marker import SharedMark, mark_steps
 from corral.engine.worker.worker import Worker
@@ -35,9 +36,9 @@ async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
             return
         assert isinstance(setup, messages.WorkerSetup)
         config = WorkerConfig(**setup.config)
-        keys, permits = SessionKeys(config.vault_keys), Permits()
-        async with monitor_loop("worker"), worker_kinds(config, keys, permits) as kinds:
-            await Worker(reader, writer, kinds, keys.replace, permits).serve()
+        keys, permits, leases = SessionKeys(config.vault_keys), Permits(), ProxyLeases()
+        async with monitor_loop("worker"), worker_kinds(config, keys, permits, leases) as kinds:
+            await Worker(reader, writer, kinds, keys.replace, permits, leases).serve()
     finally:
         writer.close()
 

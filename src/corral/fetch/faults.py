@@ -11,6 +11,8 @@ _MESSAGES = {
     "network:unreachable": "the target could not be reached",
     "network:tls": "the TLS handshake with the target failed",
     "network:proxy": "the proxy of the job could not be used",
+    "network:no_proxy": "no usable proxy in the pool; `corral proxy refresh` fills it",
+    "network:judge": "the page that judges proxies does not answer",
     "network:incomplete": "the body ended before it was complete",
     "timeout:dns": "the host name was not resolved in time",
     "timeout:connect": "no connection to the target in time",

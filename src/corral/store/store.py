@@ -7,6 +7,7 @@ from corral.store.groups.hosts import SqlHostStore
 from corral.store.groups.jobs import SqlIdempotencyStore, SqlJobStore
 from corral.store.groups.maintenance import SqlMaintenance
 from corral.store.groups.nodes import SqlNodeStore
+from corral.store.groups.proxies import SqlProxyStore
 from corral.store.groups.queue import SqlQueueStore
 from corral.store.groups.records import SqlArtifactStore, SqlEventStore, SqlPageStore, SqlRecordStore
 from corral.store.groups.runs import SqlRunStore
@@ -38,6 +39,7 @@ class Store:
         self.coverage = SqlCoverageStore(database)
         self.loop = SqlLoopStore(database)
         self.workflows = SqlWorkflowStore(database)
+        self.proxies = SqlProxyStore(database)
 
     async def ping(self) -> None:
         """Prove that a write would go through."""

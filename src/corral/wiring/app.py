@@ -29,8 +29,12 @@ from corral.engine.node.node import Node
 from corral.engine.node.options import NodeOptions
 from corral.engine.node.sources import MessageSource, RunSource
 from corral.engine.oneshot import OneShotWorkers
+from corral.engine.proxies.pool import refuse_proxies
 from corral.engine.queue.background import QueueStarter
 from corral.engine.queue.feeder import QueueFeeder
+from corral.engine.refresh.calls import ProxyOptions
+from corral.engine.refresh.keeper import PoolKeeper, no_mirror
+from corral.engine.refresh.usecases import ProxyPools
 from corral.engine.usecases.crawls import Crawls
 from corral.engine.usecases.field_maps import FieldMaps
 from corral.engine.usecases.jobs import Jobs
@@ -45,6 +49,7 @@ from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.options import available_strategies, node_options, retention, retry_policy, worker_config
+from corral.wiring.proxies import load_proxy_config, refresh_mirror, usual_policy
 from corral.wiring.scrapers import load_scrapers, registry_key
 from corral.wiring.vault import vault_of
 from corral.wiring.workflows import prepare_workflow
@@ -85,10 +90,12 @@ class App:
     crawls: Crawls
     reconciliations: Reconciliations
     workflows: Workflows
+    proxies: ProxyPools
     errands: OneShotWorkers
     wake: Waker  # tells nodes of runs that were added
     queue_starter: QueueStarter | None = None  # where a node executes the runs of anybody
     loop: LoopRunner | None = None  # likewise
+    pool_keeper: PoolKeeper | None = None  # likewise
     door: StandaloneLimiter | None = None  # where there is no node
     asked: MessageSource | None = None  # where runs are named by messages
     hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
@@ -122,6 +129,8 @@ class App:
                 self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
             if self.loop is not None and self.settings.queue_feed:
                 self.timers.append(asyncio.create_task(self.loop.run(), name="loop"))
+            if self.pool_keeper is not None:
+                self.timers.append(asyncio.create_task(self.pool_keeper.run(), name="proxies"))
             if self.sweeper is not None:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
             else:
@@ -188,22 +197,25 @@ def assemble(
     hints: "CeleryHints | None",
     door: StandaloneLimiter | None = None,
 ) -> App:
-    pulse = ChangeSignal()
-    egress = EgressPolicy(settings.egress_allow)
-    vault = vault_of(settings)
+    pulse, learning = ChangeSignal(), SiteMemoryWriter(store)
+    egress, vault = EgressPolicy(settings.egress_allow), vault_of(settings)
     processes = None if work is None else work.processes
-    options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes)
-    learning = SiteMemoryWriter(store)
+    proxy_options = ProxyOptions(functools.partial(load_proxy_config, settings), functools.partial(_seal, vault))
+    options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes, proxies=proxy_options)
     node = None if work is None else _make_node(settings, store, options, pulse, learning, source=work.source)
     notifier = _RunNotifier(pulse, node, hints)
-    submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort)
+    policy_of = usual_policy(settings)
+    submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort, usual_policy=policy_of)
     folder = ArtifactFolder(settings.artifacts_dir)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
-    jobs = Jobs(store, probe, egress, functools.partial(_seal, vault))
+    jobs = Jobs(store, probe, egress, proxy_options.seal, policy_of)
     keeper = node or door
-    errands = OneShotWorkers(lambda: _preview_config(settings, vault), None if keeper is None else keeper.limiter)
+    hear_proxies = refuse_proxies if node is None else node.proxies.hear
+    limiter = None if keeper is None else keeper.limiter
+    errands = OneShotWorkers(lambda: _preview_config(settings, vault), limiter, hear_proxies)
     offers = available_strategies(settings)
+    pools = ProxyPools(store, proxy_options.seal, proxy_options.read_config, notifier.wake)
     return App(
         settings=settings,
         store=store,
@@ -218,19 +230,30 @@ def assemble(
         learning=learning,
         previews=Previews(store, errands.perform, egress, offers, options.timeouts_s),
         field_maps=FieldMaps(store.jobs, jobs),
-        crawls=Crawls(store, egress, notifier.wake),
+        crawls=Crawls(store, egress, notifier.wake, policy_of),
         reconciliations=Reconciliations(store, notifier.wake),
         workflows=Workflows(
             store, egress, functools.partial(prepare_workflow, settings), wake=notifier.wake, abort=notifier.abort
         ),
+        proxies=pools,
         errands=errands,
         wake=notifier.wake,
-        queue_starter=None if sweeper is None or node is None else _make_queue_starter(settings, store, notifier),
-        loop=None if sweeper is None or node is None else _make_loop(settings, store, notifier, node),
+        **({} if sweeper is None or node is None else _make_background(settings, store, notifier, node, pools)),
         door=door,
         hints=hints,
         limits=options.limits,
     )
+
+
+def _make_background(
+    settings: Settings, store: Store, notifier: _RunNotifier, node: Node, pools: ProxyPools
+) -> dict[str, Any]:
+    """What runs beside a node that executes the runs of anybody."""
+    return {
+        "queue_starter": _make_queue_starter(settings, store, notifier),
+        "loop": _make_loop(settings, store, notifier, node),
+        "pool_keeper": _make_pool_keeper(settings, store, pools, notifier),
+    }
 
 
 def _make_sweeper(
@@ -250,6 +273,17 @@ def _make_loop(settings: Settings, store: Store, notifier: _RunNotifier, node: N
         functools.partial(_make_reconciliation, settings),
         wake=notifier.wake,
         owner=node.owner,
+    )
+
+
+def _make_pool_keeper(settings: Settings, store: Store, pools: ProxyPools, notifier: _RunNotifier) -> PoolKeeper:
+    return PoolKeeper(
+        store,
+        pools,
+        functools.partial(load_proxy_config, settings),
+        wake=notifier.wake,
+        min_usable=settings.min_proxies_for_scraping,
+        mirror=no_mirror if notifier.hints is None else refresh_mirror(settings),
     )
 
 

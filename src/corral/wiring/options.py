@@ -13,9 +13,11 @@ from corral.domain.runs.retry import RetryPolicy
 from corral.engine.node.assign import WorkerLimits
 from corral.engine.node.memory import default_limit_mib
 from corral.engine.node.options import NodeOptions
+from corral.engine.refresh.calls import ProxyOptions
 from corral.fetch.browser.launch_args import find_chromium
 from corral.secrets.vault import Keyring
 from corral.settings import Settings
+from corral.wiring.proxies import load_proxy_config
 from corral.wiring.worker_config import WorkerConfig
 
 
@@ -43,6 +45,7 @@ def node_options(
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None,
     *,
     processes: int | None = None,
+    proxies: ProxyOptions | None = None,
 ) -> NodeOptions:
     workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
     return NodeOptions(
@@ -58,6 +61,7 @@ def node_options(
         crawls=settings.max_crawls,
         scripts=settings.script_concurrency,
         max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
+        proxies=proxies or ProxyOptions(),
         host_rules=host_rules(settings),
         keys_for=keys_for,
     )
@@ -74,6 +78,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
     return WorkerConfig(
         egress_allow=[str(entry) for entry in settings.egress_allow],
         user_agent=settings.agent,
+        proxy_costs={tier.value: cost for tier, cost in load_proxy_config(settings).costs.items()},
         max_body_bytes=settings.max_body_bytes,
         max_value_chars=settings.max_value_chars,
         max_page_links=settings.max_page_links,

@@ -116,3 +116,11 @@ def _with_password(url: str, password: str) -> str:
 
 def _quote(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def progress_url(settings: Settings) -> str:
+    """The Redis for progress: APP_REDIS_URL, with the password of our own Redis if it is that one."""
+    broker, wanted = urlsplit(broker_url(settings)), urlsplit(settings.redis_url)
+    if (broker.hostname, broker.port) != (wanted.hostname, wanted.port) or wanted.password:
+        return settings.redis_url
+    return urlunsplit(broker._replace(path=wanted.path))

@@ -25,6 +25,7 @@ from corral.engine.node.sources import (
     MessageSource,
     NewRunSource,
     PollingSource,
+    RunSetSource,
     RunSource,
     SingleRunSource,
     WorkflowSource,
@@ -121,6 +122,21 @@ async def open_queue_node(settings: Settings) -> AsyncIterator[App]:
     """For a command that executes the scripts of the queue, and no other run."""
     queues = (Queue.SCRIPT,)
     plan = _NodePlan(lambda store: PollingSource(store, queues), queues, NodeRole.SINGLE, processes=1)
+    async with _open(settings, plan, is_api=False) as app:
+        yield app
+
+
+@asynccontextmanager
+async def open_run_set(settings: Settings, ids: Sequence[str] | None = None) -> AsyncIterator[App]:
+    """For a command that executes these runs, or without ids those of the refresh of the proxy pool."""
+
+    def make_source(store: Store) -> RunSource:
+        async def list_ids() -> Sequence[str]:
+            return await store.proxies.open_runs() if ids is None else ids
+
+        return RunSetSource(store, list_ids)
+
+    plan = _NodePlan(make_source, (), NodeRole.SINGLE, processes=settings.workers)
     async with _open(settings, plan, is_api=False) as app:
         yield app
 

@@ -11,6 +11,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.ports.execution import Executor, RunKind
+from corral.domain.ports.proxies import NO_POOL, ProxySource
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.worker.kinds import registry
 from corral.engine.worker.kinds.spec import WorkerParts
@@ -27,9 +28,12 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import PageReader, ParsePool
+from corral.fetch.proxy.check import ProxyChecker
 from corral.fetch.proxy.credentials import WithProxy
+from corral.fetch.proxy.pool_session import PoolAccess
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.proxy.script_proxy import ScriptProxy
+from corral.fetch.proxy.sources import SourceReader
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession
 from corral.fetch.survey import SurveyExecutor, as_it_is, closing
@@ -57,9 +61,10 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
     return EgressPolicy(tuple(AllowEntry.parse(entry) for entry in allow))
 
 
-def _unlock(executors: dict[Strategy, Executor], keys: SessionKeys) -> dict[Strategy, Executor]:
+def _unlock(executors: dict[Strategy, Executor], pool: PoolAccess) -> dict[Strategy, Executor]:
     """With the sessions and the proxies of the jobs."""
-    return {name: WithProxy(WithSession(each, keys), keys) for name, each in executors.items()}
+    keys = pool.keys
+    return {name: WithProxy(WithSession(each, keys), keys, pool) for name, each in executors.items()}
 
 
 def _browser_limits(config: WorkerConfig) -> BrowserLimits:
@@ -88,11 +93,13 @@ def _crawl_visitor(  # noqa: PLR0917 - the parts of a worker
     http: HttpVisitor,
     executors: dict[Strategy, Executor],
     host_access: HostAccess,
-    keys: SessionKeys,
+    pool: PoolAccess,
     proxies: Proxies,
 ) -> CrawlVisitor:
     browser, replay = executors[Strategy.BROWSER], executors[Strategy.API_REPLAY]
-    ways = Ways(http, browser, replay, config.browser_s, config.browser_concurrency, host_access, keys, proxies)
+    ways = Ways(
+        http, browser, replay, config.browser_s, config.browser_concurrency, host_access, pool.keys, proxies, pool
+    )
     return CrawlVisitor(ways)
 
 
@@ -115,10 +122,14 @@ def _surveys(  # noqa: PLR0917 - the parts of a worker
 
 @asynccontextmanager
 async def worker_kinds(
-    config: WorkerConfig, keys: SessionKeys | None = None, host_access: HostAccess = UNLIMITED
+    config: WorkerConfig,
+    keys: SessionKeys | None = None,
+    host_access: HostAccess = UNLIMITED,
+    proxy_source: ProxySource | None = None,
 ) -> AsyncIterator[dict[str, RunKind]]:
     """Build everything that a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
+    pooled = PoolAccess(proxy_source or NO_POOL, keys, config.proxy_costs)
     limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)
@@ -141,13 +152,15 @@ async def worker_kinds(
     visitor = HttpVisitor(egress, robots, pool, host_access=host_access, files=_file_keeper(config))
     script_host, script_proxy = ScriptHost(), ScriptProxy(egress, host_access)
     parts = WorkerParts(
-        pages=_unlock(executors, keys),
-        surveys=_unlock(surveys, keys),
-        crawl_visitor=_crawl_visitor(config, visitor, executors, host_access, keys, proxies),
+        pages=_unlock(executors, pooled),
+        surveys=_unlock(surveys, pooled),
+        crawl_visitor=_crawl_visitor(config, visitor, executors, host_access, pooled, proxies),
         scripts=ScriptExecutor(script_host, folder, config.hidden_paths, ProxiedNetworks(script_proxy)),
         reconciler=RunReconciler(make_http_reader(egress)),
         webhooks=WebhookSender(egress),
         exports_folder=Path(config.exports_dir) if config.exports_dir else None,
+        proxy_reader=SourceReader(egress),
+        proxy_checker=ProxyChecker(egress, keys),
         host_access=host_access,
         retry_policy=_retry_policy(config),
     )

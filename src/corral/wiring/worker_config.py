@@ -24,6 +24,7 @@ class WorkerConfig:
     cache_dir: str = ""
     cache_max_bytes: int = 0
     browser_executable: str = ""
+    proxy_costs: dict[str, float] = field(default_factory=dict)  # money per gigabyte, by tier
     # Of the items of a crawl.
     browser_s: float = 30.0
     retry_base_s: float = 10.0

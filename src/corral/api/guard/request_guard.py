@@ -25,7 +25,8 @@ from corral.wiring.app import App
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 # Pages without data of their own: what they show they have to ask for, with a token.
-_PUBLIC = frozenset({"/", "/docs", "/health", "/ready"})
+# The echo page tells a caller only what it sent itself, and proxies that are checked have no token.
+_PUBLIC = frozenset({"/", "/docs", "/health", "/ready", "/proxies/echo"})
 _PUBLIC_FILES = ("/static/", "/docs/assets/")
 
 

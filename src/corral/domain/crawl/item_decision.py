@@ -13,6 +13,7 @@ from corral.domain.net.canonical import link_of
 from corral.domain.net.retry_after import retry_after_s
 from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.pool_faults import is_fault_of_pool
 from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s
 
 # The attempt says nothing about the page: the item goes back unchanged.
@@ -51,6 +52,8 @@ def decide_item(
         return ItemTransition(ItemState.PENDING, due_in_s=outcome.seconds, counts_attempt=False)
     if outcome.code in _GIVEN_BACK:
         return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
+    if is_fault_of_pool(outcome):
+        return ItemTransition(ItemState.PENDING, due_in_s=_START_S, counts_attempt=False, failure=outcome)
     policy = policy or RetryPolicy()
     told_s = retry_after_s(outcome.retry_after, now)
     # Sent away for an hour or more, the item ends and says so; the longest that can be told is an hour.

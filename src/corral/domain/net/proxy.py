@@ -1,17 +1,19 @@
 """The proxy of a job."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 from urllib.parse import unquote
 
 from corral.domain.errors import BadInput
+from corral.domain.net.pool_policy import PoolPolicy, is_pool_text, parse_pool_policy
 from corral.domain.net.url import Target, parse_target
 from corral.domain.secret import SHOWN, Secret
 
 DIRECT = "direct"
+NONE = "none"  # another name of it
 
 
 class RouteKind(StrEnum):
@@ -28,7 +30,10 @@ class RouteKind(StrEnum):
 
 SCHEMES = ("http", "https", "socks5")
 _FORM = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://(?:([^@/?#]*)@)?([^@/?#]+:[0-9]{1,5})/?")
-_HINT = "write direct, or http://host:port, https://host:port or socks5://host:port, with user:password@ where needed"
+_HINT = (
+    "write direct, pool, tiered, or http://host:port, https://host:port or socks5://host:port, with user:password@"
+    " where needed"
+)
 _MAX_PART_BYTES = 255  # the limit of SOCKS5
 
 
@@ -36,12 +41,17 @@ _MAX_PART_BYTES = 255  # the limit of SOCKS5
 class ProxyPolicy:
     """The proxy as stored with a job: its address in clear, its credentials sealed."""
 
-    address: str  # `direct`, or scheme://host:port
+    address: str  # `direct`, scheme://host:port, or the text of a PoolPolicy
     sealed: str | None = None  # user and password, sealed by the vault for this address
 
     @property
     def is_direct(self) -> bool:
         return self.address == DIRECT
+
+    @property
+    def pool(self) -> PoolPolicy | None:
+        """How to choose a proxy of the pool; None for a fixed proxy or none."""
+        return parse_pool_policy(self.address) if is_pool_text(self.address) else None
 
     @property
     def redacted(self) -> str:
@@ -63,6 +73,15 @@ class ProxyPolicy:
     @staticmethod
     def of(cell: Mapping[str, Any]) -> "ProxyPolicy":
         return ProxyPolicy(str(cell["address"]), cell.get("sealed"))
+
+
+# Returns the policy of a URL whose job has none; None is a direct connection.
+UsualPolicy = Callable[[str], ProxyPolicy | None]
+
+
+def connect_directly(_: str) -> ProxyPolicy | None:
+    """The usual policy of an installation without proxies."""
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +108,12 @@ class OpenProxy:
 
 def parse_proxy(text: str, field: str = "proxy_policy") -> OpenProxy | None:
     """Parse a proxy URL; None for `direct`. BadInput never quotes the text: it may hold a password."""
-    if text == DIRECT:
+    if text in (DIRECT, NONE):
         return None
     match = _FORM.fullmatch(text)
     if match is None:
         raise BadInput(
-            "not a proxy address: expected `direct` or a proxy URL (named pools are not available in this version)",
+            "not a proxy address: expected `direct`, `pool`, `tiered` or a proxy URL",
             field=field,
             hint=_HINT,
         )

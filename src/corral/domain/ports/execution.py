@@ -37,6 +37,7 @@ class Task:
     order: HostOrder | None = None
     # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
     rendering: object | None = None
+    job_id: str | None = None
 
 
 def task_of(lease: Lease, timeout_s: float) -> Task:
@@ -50,6 +51,7 @@ def task_of(lease: Lease, timeout_s: float) -> Task:
         payload=run.payload,
         timeout_s=timeout_s,
         session=lease.login,
+        job_id=run.job_id,
     )
 
 

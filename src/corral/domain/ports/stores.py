@@ -14,6 +14,7 @@ from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
 from corral.domain.ports.coverage import CoverageStore
+from corral.domain.ports.proxies import ProxyStore
 from corral.domain.ports.workflows import WorkflowStore
 from corral.domain.queue.task import ImportReport, QueueFile
 from corral.domain.runs.event import Event, EventDraft
@@ -372,3 +373,5 @@ class EngineStore(Protocol):
     def queue(self) -> QueueStore: ...
     @property
     def workflows(self) -> WorkflowStore: ...
+    @property
+    def proxies(self) -> ProxyStore: ...

@@ -15,6 +15,7 @@ from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetc
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.script import ScriptPayload
+from corral.domain.runs.pool_faults import POOL_PAUSE_S, is_failed_by_pool
 from corral.domain.runs.run import LOCAL, SCRIPT, Run, RunAction, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
@@ -130,8 +131,8 @@ def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now:
         return _hold(run, outcome, InterventionKind.LOGIN)
     if _is_stuck_at_captcha(run, outcome, policy):
         return _hold(run, outcome, InterventionKind.CAPTCHA)
-    if _fell_with_its_browser(run, outcome):
-        return _give_back(outcome)
+    if _fell_with_its_browser(run, outcome) or is_failed_by_pool(run, outcome):
+        return _give_back(run, outcome, policy)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
         return _give_to_the_browser(run, outcome)
     if not _may_retry(run, outcome):
@@ -309,10 +310,13 @@ def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
     return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
 
 
-def _give_back(failure: Failed) -> Transition:
+def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
+    """At once after a crash of the browser; a moment later where proxies were the cause."""
+    is_crash = failure.detail == _BROWSER_CRASH
     return Transition(
         action=RunAction.RELEASE,
-        events=(EventDraft(EventKind.RELEASED, {"reason": _BROWSER_CRASH, **_describe_attempt(failure)}),),
+        events=(EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_describe_attempt(failure)}),),
+        due_in_s=0.0 if is_crash else min(POOL_PAUSE_S, backoff_s(policy, run.attempt, seed=run.id)),
         failure=failure,
         stats=failure.stats,
     )

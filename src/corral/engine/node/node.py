@@ -1,12 +1,13 @@
 """A node: claims runs, has its workers execute them, settles the outcomes. One per host, or one inside `corral up`."""
 
 import asyncio
+import contextlib
 import math
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
 
@@ -29,6 +30,9 @@ from corral.engine.node.renewer import LEASE_S, HeldLeases, Renewer
 from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
 from corral.engine.node.store_calls import StoreCalls
+from corral.engine.node.tasks import NodeTasks
+from corral.engine.proxies.pool import NodePool
+from corral.engine.refresh.calls import ProxyCalls
 from corral.engine.worker.attempt import out_of_time, report_self_cancel, settlement_of
 from corral.runtime.new_ids import new_owner
 
@@ -60,19 +64,25 @@ class Node:
         teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
         source: RunSource | None = None,
     ) -> None:
+        self._tasks = NodeTasks()
+        self._spawn, self._write = self._tasks.spawn, self._tasks.write
         self._source = source or PollingSource(store)
         self._note, self._teach = note, teach
         self.owner = new_owner()
         self._store = store
         self._policy, self._options = policy, options
         self._pulse = pulse
-        calls, rules = StoreCalls(store, self._write), options.host_rules
+        rules = options.host_rules
+        calls = StoreCalls(store, self._write, ProxyCalls(store, options.proxies, self.wake), self._tell_keys)
         self._sync = LimiterSync(store.hosts, self.owner, rules, self._until_stored, self._write, wake=self.wake)
         self.limiter = self._sync.limiter
         stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
         self.progress = ProgressWriter(store.runs, self._write, pulse.beat)
+        self.proxies = NodePool(store.proxies, self._spawn, self._tell_keys)
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
-        self._pool = WorkerPool(options.workers, options.config, PoolEvents(*of_pool, self.progress.take, calls.take))
+        self._pool = WorkerPool(
+            options.workers, options.config, PoolEvents(*of_pool, self.progress.take, calls.take, self.proxies.hear)
+        )
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._cancel_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
@@ -81,8 +91,6 @@ class Node:
         self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
         self._ended: list[Settlement] = []  # of a busy node, for a moment: many are written for the price of one
         self._gathering: asyncio.TimerHandle | None = None
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._writes: set[asyncio.Task[Any]] = set()  # outcomes, losses and releases on their way to the store
         self._dispatching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._claiming = True
@@ -100,6 +108,7 @@ class Node:
         await self._sync.start(self._spawn)
         self._dispatching = self._spawn(self._dispatch())
         self._spawn(self._watch())
+        self._spawn(self.proxies.run())
 
     def wake(self) -> None:
         """Wake the node: there may be work."""
@@ -143,13 +152,15 @@ class Node:
             await self._pulse.wait(0.05)
         if leases := self._assignment.take_all():
             self._write(self._release(leases, "shutdown"))
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=max(0.0, last_writes_end - time.monotonic()))
+        if self._tasks.writes:
+            await asyncio.wait(self._tasks.writes, timeout=max(0.0, last_writes_end - time.monotonic()))
         await self._pool.stop()
+        with contextlib.suppress(StorageError):
+            await self.proxies.flush()
         self._renewer.stop()
-        for task in self._tasks:
+        for task in self._tasks.all:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*self._tasks.all, return_exceptions=True)
 
     # -- claiming --------------------------------------------------------------------------------
 
@@ -212,7 +223,9 @@ class Node:
 
     def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
         """Send new vault keys before the runs: a session may be sealed with a key newer than the workers."""
-        kids = {kid for lease in leases for kid in lease.kids}
+        self._tell_keys({kid for lease in leases for kid in lease.kids})
+
+    def _tell_keys(self, kids: Iterable[str]) -> None:
         if kids and (keys := self._options.keys_for(kids)) is not None:
             self._pool.tell_keys(keys)
 
@@ -311,6 +324,7 @@ class Node:
     def _on_death(self, worker: WorkerProcess, exit_status: str, cause: DeathCause) -> None:
         held, worker.held = list(worker.held.values()), {}
         self.limiter.remove_holder(worker)
+        self.proxies.remove_holder(worker)
         self._assignment.fill()
         if not held:
             return
@@ -383,18 +397,3 @@ class Node:
                     self._wake.set()
                 self._pulse.beat()
                 return stored
-
-    def _spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        self._tasks.add(task := asyncio.get_running_loop().create_task(work))
-        task.add_done_callback(self._on_task_done)
-        return task
-
-    def _write(self, work: Coroutine[Any, Any, Any]) -> None:
-        task = self._spawn(work)
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-
-    def _on_task_done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("node_task_failed", exc_info=error)

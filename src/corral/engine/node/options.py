@@ -6,6 +6,7 @@ from typing import Any
 
 from corral.domain.hosts.limiter import HostRules
 from corral.engine.node.assign import WorkerLimits
+from corral.engine.refresh.calls import ProxyOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,7 @@ class NodeOptions:
     crawls: int = 5  # at once
     scripts: int = 5  # at once
     max_memory_mib: int = 0  # of a worker process; 0 is no limit
+    proxies: ProxyOptions = field(default_factory=ProxyOptions)
     host_rules: HostRules = field(default_factory=HostRules)
     # Returns all vault keys if the workers lack one of the given ones, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

@@ -18,6 +18,8 @@ from corral.domain.runs.loss import DeathCause, Loss, assign_blame, cause_of_exi
 from corral.domain.runs.outcome import Outcome
 from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.messages import SlotLoan, SlotRequest, ToLimiter
+from corral.engine.proxies.messages import ToProxyPool
+from corral.engine.proxies.pool import refuse_proxies
 from corral.engine.worker import messages as wire
 from corral.engine.worker.marker import SharedMark
 from corral.runtime.process import OomKills, make_link, process_state
@@ -91,6 +93,7 @@ class PoolEvents:
     limiter: Callable[[WorkerProcess, ToLimiter], None] = lend_all
     progressed: Callable[[HeldLease, dict[str, Any]], None] = lambda *_: None
     called: Callable[[WorkerProcess, HeldLease, wire.CallStore], None] = lambda *_: None
+    proxies: Callable[[WorkerProcess, ToProxyPool], None] = refuse_proxies
 
 
 class WorkerPool:
@@ -288,6 +291,8 @@ class WorkerPool:
                     aborted.append(held)
                 else:
                     outcomes.append((held, message.outcome))
+            elif isinstance(message, ToProxyPool):
+                self._events.proxies(worker, message)
             elif not isinstance(message, wire.Ready):
                 self._events.limiter(worker, message)
         if outcomes:

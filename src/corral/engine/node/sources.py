@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from corral.domain.hosts.claiming import HostRoom
@@ -72,6 +72,24 @@ class WorkflowSource:
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room)
+
+
+class RunSetSource:
+    """Claims the runs of a command that starts several; `list_ids` returns those that have not ended."""
+
+    def __init__(self, store: EngineStore, list_ids: Callable[[], Awaitable[Sequence[str]]]) -> None:
+        self._store = store
+        self._list_ids = list_ids
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:  # noqa: ARG002 - they use no lane
+        claimed: list[Lease] = []
+        for run_id in await self._list_ids():
+            if len(claimed) < room:
+                claimed += await self._store.runs.claim_one(run_id, owner, LEASE_S, hosts)
+        return claimed
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:  # noqa: ARG002 - none of them is a crawl
+        return []
 
 
 class NewRunSource(SingleRunSource):

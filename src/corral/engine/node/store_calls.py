@@ -1,6 +1,6 @@
 """The node's side of calls: what a run without items reads and writes in the database, by name."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 import msgspec
@@ -14,14 +14,22 @@ from corral.domain.queue.task import parse_queue_file
 from corral.domain.verdicts.run_verdict import VERDICT, is_withheld
 from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import WorkerProcess
+from corral.engine.refresh.calls import ProxyCalls, kids_in
 from corral.engine.worker import messages
 
 log = structlog.get_logger()
 
 
 class StoreCalls:
-    def __init__(self, store: EngineStore, write: Callable[[Coroutine[Any, Any, Any]], None]) -> None:
+    def __init__(
+        self,
+        store: EngineStore,
+        write: Callable[[Coroutine[Any, Any, Any]], None],
+        proxies: ProxyCalls,
+        hand_out_keys: Callable[[Iterable[str]], None],
+    ) -> None:
         self._store = store
+        self._hand_out_keys = hand_out_keys
         self._write = write
         coverage = store.coverage
         self._calls: dict[str, Callable[..., Awaitable[Any]]] = {
@@ -37,6 +45,7 @@ class StoreCalls:
             "note_ends": self._note_ends,
             "next_records": self._next_records,
             "has_queue_work": store.queue.has_work,
+            **proxies.by_name(),
         }
 
     def take(self, worker: WorkerProcess, held: HeldLease, message: messages.CallStore) -> None:
@@ -51,6 +60,7 @@ class StoreCalls:
             reason = f"{message.name}: {type(error).__name__}: {error}"[:500]
             worker.send([messages.RefuseReport(run_id, epoch, reason)])
             return
+        self._hand_out_keys(kids_in(value))
         worker.send([messages.ReturnValue(run_id, epoch, msgspec.to_builtins(value))])
 
     async def _replace_gap_tasks(self, source: str, tasks: list[Any]) -> None:

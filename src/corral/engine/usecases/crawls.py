@@ -11,6 +11,7 @@ from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.proxy import UsualPolicy, connect_directly
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft, EventKind
@@ -25,7 +26,10 @@ _LOOKED_AT = 200
 
 
 class Crawls:
-    def __init__(self, store: EngineStore, policy: EgressPolicy, wake: Waker) -> None:
+    def __init__(
+        self, store: EngineStore, policy: EgressPolicy, wake: Waker, usual_policy: UsualPolicy = connect_directly
+    ) -> None:
+        self._usual_policy = usual_policy
         self._store = store
         self._policy = policy
         self._wake = wake
@@ -53,6 +57,7 @@ class Crawls:
             target = parse_target(url, field="url")
             check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         seeds = seeds_of(plan)
+        access = replace(access, proxy=access.proxy or self._usual_policy(plan.start_urls[0]))
         run = crawl_run(plan, None, priority, trusted_hosts=trusted_hosts, about=about, access=access)
         meta = {"resolved_strategy": run.resolved_strategy.value, "start_urls": len(plan.start_urls)}
         drafts = [EventDraft(EventKind.CREATED, meta)]

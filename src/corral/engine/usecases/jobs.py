@@ -17,7 +17,15 @@ from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, StoredJob
 from corral.domain.jobs.schedule import check_frequency, next_slot
 from corral.domain.net.address import EgressPolicy, check_literal
-from corral.domain.net.proxy import DIRECT, ProxyPolicy, credentials_text, parse_proxy
+from corral.domain.net.pool_policy import is_pool_text, parse_pool_policy
+from corral.domain.net.proxy import (
+    DIRECT,
+    ProxyPolicy,
+    UsualPolicy,
+    connect_directly,
+    credentials_text,
+    parse_proxy,
+)
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
 from corral.domain.ports.stores import EngineStore
@@ -35,7 +43,15 @@ _CHANGE_TRIES = 50
 
 
 class Jobs:
-    def __init__(self, store: EngineStore, prober: Prober, policy: EgressPolicy, seal: Seal) -> None:
+    def __init__(
+        self,
+        store: EngineStore,
+        prober: Prober,
+        policy: EgressPolicy,
+        seal: Seal,
+        usual_policy: UsualPolicy = connect_directly,
+    ) -> None:
+        self._usual_policy = usual_policy
         self._seal = seal
         self._store = store
         self._prober = prober
@@ -98,7 +114,7 @@ class Jobs:
         # The selector compilers are loaded with the first job, in a thread: the import would block the event loop.
         await asyncio.to_thread(importlib.import_module, "corral.extract.selectors.spec")
         check_what(job, is_draft=is_draft)
-        if probes and not is_proxied(job):
+        if probes and not is_proxied(replace(job, proxy=job.proxy or self._usual_policy(target.url))):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
 
@@ -147,6 +163,8 @@ def _check_plan(job: Job) -> None:
 
 def seal_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "proxy_policy") -> ProxyPolicy:
     """Return the proxy as a job stores it: address in plain text, user and password sealed."""
+    if is_pool_text(text):
+        return ProxyPolicy(parse_pool_policy(text, field).text)
     proxy = parse_proxy(text, field)
     if proxy is None:
         return ProxyPolicy(DIRECT)

@@ -172,7 +172,8 @@ class Sessions:
                 except SealBroken:
                     broken.append(sealed.id)
         moved_proxies, broken_jobs = await self._proxies_rotated(keys)
-        moved, broken = moved + moved_proxies, [*broken, *broken_jobs]
+        moved_pool, broken_pool = await self._pool_rotated(keys)
+        moved, broken = moved + moved_proxies + moved_pool, [*broken, *broken_jobs, *broken_pool]
         used = await self._store.sessions.count_keys()
         unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
         if self._vault.is_file:
@@ -196,6 +197,23 @@ class Sessions:
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
                 # A concurrent change of the job seals with the newest key anyway.
                 moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
+        return moved, broken
+
+    async def _pool_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
+        """The same for the proxies of the pool."""
+        moved, after = 0, 0
+        broken: list[str] = []
+        while batch := await self._store.proxies.list_under_other_keys(keys.kids[0], after, _BATCH):
+            after = batch[-1].id
+            for proxy in batch:
+                assert proxy.sealed is not None
+                try:
+                    text = keys.open_text(proxy.sealed, proxy.policy.bound)
+                except SealBroken:
+                    broken.append(f"proxy {proxy.id}")
+                    continue
+                sealed = keys.seal_text(text, proxy.policy.bound)
+                moved += await self._store.proxies.reseal(proxy.id, proxy.sealed, sealed)
         return moved, broken
 
     async def _seal_session(self, job: Job, state: SessionState, name: str) -> NewSession:

@@ -14,6 +14,7 @@ from corral.domain.errors import BadInput, JobNotFound, WrongState
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.net.proxy import UsualPolicy, connect_directly
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Prober
 from corral.domain.ports.stores import EngineStore, RecipeStore
@@ -52,7 +53,9 @@ class Submitter:
         *,
         wake: Waker = lambda *_: None,
         abort: Callable[[str], None] = lambda _: None,
+        usual_policy: UsualPolicy = connect_directly,
     ) -> None:
+        self._usual_policy = usual_policy
         self._store = store
         self._prober = prober
         self._wake = wake
@@ -150,6 +153,7 @@ class Submitter:
         """Return the run that the job would get now, with its first event, without storing it."""
         chosen = overrides or Overrides()
         asked = chosen.strategy or job.strategy
+        job = replace(job, proxy=job.proxy or self._usual_policy(job.target_url))
         if job.crawl_mode is not CrawlMode.SINGLE:
             return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
         resolution = await self._resolve(job, asked)

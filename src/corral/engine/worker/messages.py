@@ -21,6 +21,7 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession
 from corral.engine.hosts.messages import FromLimiter, ToLimiter
+from corral.engine.proxies.messages import GrantProxy, ToProxyPool
 
 T = TypeVar("T")
 
@@ -44,6 +45,7 @@ class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
     payload: dict[str, Any]
     timeout_s: float
     session: SealedSession | None = None
+    job_id: str | None = None
 
     def to_task(self) -> Task:
         return Task(
@@ -55,6 +57,7 @@ class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
             Payload(self.payload),
             self.timeout_s,
             self.session,
+            job_id=self.job_id,
         )
 
 
@@ -93,7 +96,9 @@ class ReturnValue(msgspec.Struct, frozen=True, array_like=True, tag="return"):
     value: Any
 
 
-ToWorker = WorkerSetup | StartRun | CancelRun | ReplaceKeys | SendBatch | RefuseReport | ReturnValue | FromLimiter
+ToWorker = (
+    WorkerSetup | StartRun | CancelRun | ReplaceKeys | SendBatch | RefuseReport | ReturnValue | GrantProxy | FromLimiter
+)
 
 
 # -- from the worker -------------------------------------------------------------------------------
@@ -153,7 +158,7 @@ class RunDeferred(msgspec.Struct, frozen=True, array_like=True, tag="deferred"):
 RunEnd = RunFetched | RunFailed | RunDeferred
 _RUN_END_OF: dict[type, type[RunEnd]] = {Fetched: RunFetched, Failed: RunFailed, Deferred: RunDeferred}
 
-FromWorker = Ready | SendReport | CallStore | SendProgress | RunAborted | RunEnd | ToLimiter
+FromWorker = Ready | SendReport | CallStore | SendProgress | RunAborted | RunEnd | ToProxyPool | ToLimiter
 
 
 def start_run(task: Task) -> StartRun:
@@ -168,6 +173,7 @@ def start_run(task: Task) -> StartRun:
         task.payload.document(),
         task.timeout_s,
         session,
+        task.job_id,
     )
 
 

@@ -9,6 +9,8 @@ from corral.domain.crawl.item import Batch, BatchReport
 from corral.domain.ports.execution import RunKind, Task
 from corral.domain.runs.outcome import Outcome
 from corral.engine.hosts.permits import Permits
+from corral.engine.proxies.leases import ProxyLeases
+from corral.engine.proxies.messages import GrantProxy
 from corral.engine.worker import messages
 from corral.engine.worker.attempt import perform
 from corral.engine.worker.marker import context_of
@@ -48,14 +50,17 @@ class _FrontierClient:
 
 
 class Worker:
-    def __init__(
+    def __init__(  # noqa: PLR0917 - the parts of a worker
         self,
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         kinds: dict[str, RunKind],
         on_keys: Callable[[list[str]], None] = lambda _: None,
         permits: Permits | None = None,
+        leases: ProxyLeases | None = None,
     ) -> None:
+        self._leases = leases or ProxyLeases()
+        self._leases.say = self._say
         self._permits = permits or Permits()
         self._permits.say = self._say
         self._on_keys = on_keys
@@ -97,6 +102,8 @@ class Worker:
                 running = self._tasks.get((message.run_id, message.epoch))
                 if running is not None:
                     running.cancel()
+            case GrantProxy():
+                self._leases.hear(message)
             case messages.ReplaceKeys():
                 self._on_keys(message.keys)
             case messages.WorkerSetup():

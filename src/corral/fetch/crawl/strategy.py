@@ -1,6 +1,7 @@
 """Choose how to fetch each page of a crawl: over HTTP, by a recipe, or in the browser if it needs JavaScript."""
 
 import asyncio
+import copy
 import time
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -11,6 +12,7 @@ from typing import Any
 from corral.domain.crawl.crawl import SHELL, CrawlPlan, ItemState
 from corral.domain.crawl.item import PAGE, Item, ItemResult
 from corral.domain.crawl.payload import CrawlPayload
+from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
@@ -18,6 +20,8 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
 from corral.domain.jobs.job import Strategy
 from corral.domain.lists.position import listing_place
 from corral.domain.lists.progress import ListProgress
+from corral.domain.net.pool_policy import PoolPolicy
+from corral.domain.net.proxy import OpenProxy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor, Task
 from corral.domain.redaction import redact_result_url
@@ -33,7 +37,9 @@ from corral.fetch.crawl.list_replay import replay_list
 from corral.fetch.crawl.scrolling import PROBE_STEPS, may_replay, needs_browser, report_cut, scroll_plan
 from corral.fetch.crawl.visit import HttpVisitor, decide_result, fields_wanted, page_in_order
 from corral.fetch.egress.context import Route
+from corral.fetch.faults import fault
 from corral.fetch.proxy.credentials import open_proxy
+from corral.fetch.proxy.pool_session import PoolAccess
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.response import Response
 from corral.fetch.sessions import SessionKeys, mark_expired_session, open_session
@@ -57,6 +63,7 @@ class Ways:
     host_access: HostAccess = UNLIMITED
     keys: SessionKeys = field(default_factory=SessionKeys)
     proxies: Proxies | None = None
+    pool: PoolAccess | None = None
 
 
 class CrawlVisitor:
@@ -65,21 +72,68 @@ class CrawlVisitor:
         self._slots = asyncio.Semaphore(ways.browsers)
 
     @asynccontextmanager
-    async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | Failed"]:
+    async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | PooledVisitor | Failed"]:
         """Yield the visitor of one crawl with its session and proxy opened, or the failure to open them."""
         unlocked = open_session(task, self._ways.keys)
+        payload = task.payload.read(CrawlPayload)
+        if not isinstance(unlocked, Failed) and payload.proxy is not None and payload.proxy.pool is not None:
+            yield self._visit_through_pool(plan, unlocked, payload.proxy.pool)
+            return
         if not isinstance(unlocked, Failed):
             unlocked = open_proxy(unlocked, self._ways.keys)
         if isinstance(unlocked, Failed):
             yield unlocked
             return
-        payload = task.payload.read(CrawlPayload)
         if self._ways.proxies is None:
             yield RunVisitor(self._ways, self._slots, plan, unlocked)
             return
         opening = self._ways.proxies.open_route(unlocked.proxy, payload.trusted, verifies_tls=payload.verify_tls)
         async with opening as route:
             yield RunVisitor(self._ways, self._slots, plan, unlocked, route)
+
+    def _visit_through_pool(self, plan: CrawlPlan, task: Task, policy: PoolPolicy) -> "PooledVisitor | Failed":
+        ways = self._ways
+        if ways.pool is None or ways.proxies is None:
+            return fault("network:no_proxy")
+        return PooledVisitor(RunVisitor(ways, self._slots, plan, task), policy, ways.pool, ways.proxies)
+
+
+@dataclass(frozen=True, slots=True)
+class PooledVisitor:
+    """Fetches each page of a crawl through a proxy of the pool, and through another one where that fails."""
+
+    visitor: "RunVisitor"
+    policy: PoolPolicy
+    pool: PoolAccess
+    proxies: Proxies
+
+    async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed | Deferred:
+        payload = self.visitor.task.payload.read(CrawlPayload)
+
+        async def attempt(proxy: OpenProxy | None, _: float) -> ItemResult | Failed | Deferred:
+            opening = self.proxies.open_route(proxy, payload.trusted, verifies_tls=payload.verify_tls)
+            async with opening as route:
+                through = copy.copy(self.visitor)  # what the pages of the crawl learn is shared
+                through.task, through.route = replace(self.visitor.task, proxy=proxy), route
+                return await through.visit(item, plan, task)
+
+        session = self.pool.open(self.policy, item.url, task)
+        timeout_s = self.visitor.ways.browser_s * 2
+        verifies_tls = payload.verify_tls
+        return await session.fetch(attempt, timeout_s, verifies_tls=verifies_tls, is_doubtful=_leads_outside)
+
+
+def _leads_outside(ended: ItemResult | Failed | Deferred) -> bool:
+    """A redirect out of the crawl: a proxy may have written it."""
+    return isinstance(ended, ItemResult) and ended.reason == Refusal.OUT_OF_SCOPE
+
+
+@dataclass(slots=True)
+class _Browsing:
+    """What the pages of a crawl learn about the browser."""
+
+    rendered: int = 0
+    is_available: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -92,8 +146,7 @@ class RunVisitor:
     scripted: dict[str, None] = field(default_factory=dict)  # templates whose pages need the browser
     scripts: dict[str, bool] = field(default_factory=dict)  # script files: whether they may load more content
     gainless: "Counter[str]" = field(default_factory=Counter)  # by template: pages that gained nothing from rendering
-    rendered: int = 0
-    has_browser: bool = True
+    browsing: _Browsing = field(default_factory=_Browsing)
     recipes: list[dict[str, Any]] = field(default_factory=list)
     progress: ListProgress = field(default_factory=ListProgress)
     turns: dict[str, float] = field(default_factory=dict)  # by host: when its next page may be requested
@@ -168,8 +221,8 @@ class RunVisitor:
 
     def _is_unavailable(self, rendered: ItemResult | Failed | Deferred) -> bool:
         if isinstance(rendered, Failed) and rendered.detail == "strategy_unavailable":
-            self.has_browser = False
-        return not self.has_browser
+            self.browsing.is_available = False
+        return not self.browsing.is_available
 
     async def _may_have_more(self, ended: ItemResult, template: str) -> bool:
         """True if scripts may load more, and rendering has not been useless too often for this template."""
@@ -195,7 +248,7 @@ class RunVisitor:
         return bool(known)
 
     def _may_render(self) -> bool:
-        return self.has_browser and self.rendered < self.plan.browser_pages
+        return self.browsing.is_available and self.browsing.rendered < self.plan.browser_pages
 
     async def _render(self, item: Item) -> ItemResult | Failed | Deferred:
         scroll = scroll_plan(self.plan, item)
@@ -211,7 +264,7 @@ class RunVisitor:
     async def _load(self, item: Item, scroll: ScrollPlan, *, wants_calls: bool = False) -> tuple[Rendering, Outcome]:
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
-            self.rendered += 1
+            self.browsing.rendered += 1
             ask = http.ask(item, self.plan, self.task, began)
             rendering = Rendering(item.url, ask, scroll, wants_calls=wants_calls)
             payload = self._page_payload(item, fields_wanted(self.plan, ask, item.url))

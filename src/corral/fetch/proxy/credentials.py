@@ -3,12 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
+from corral.domain.net.pool_policy import PoolPolicy
 from corral.domain.net.proxy import OpenProxy, with_credentials
 from corral.domain.ports.execution import Executor, Task
 from corral.domain.runs.outcome import Deferred, Failed, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.secret import without
 from corral.fetch.faults import fault
+from corral.fetch.proxy.pool_session import PoolAccess
 from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import SealBroken
 
@@ -16,16 +18,30 @@ from corral.secrets.vault import SealBroken
 class WithProxy:
     """An executor for runs with a proxy."""
 
-    def __init__(self, inner: Executor, keys: SessionKeys) -> None:
+    def __init__(self, inner: Executor, keys: SessionKeys, pool: PoolAccess | None = None) -> None:
         self._inner = inner
         self._keys = keys
+        self._pool = pool
 
     async def execute(self, task: Task) -> Outcome:
+        payload = task.payload.read(CommonPayload)
+        if payload.proxy is not None and payload.proxy.pool is not None:
+            return await self._execute_with_pool(task, payload, payload.proxy.pool)
         opened = open_proxy(task, self._keys)
         if isinstance(opened, Failed):
             return opened
         outcome = await self._inner.execute(opened)
         return outcome if opened.proxy is None else _redact(outcome, opened.proxy)
+
+    async def _execute_with_pool(self, task: Task, payload: CommonPayload, policy: PoolPolicy) -> Outcome:
+        if self._pool is None:
+            return fault("network:no_proxy")
+
+        async def attempt(proxy: OpenProxy | None, limit_s: float) -> Outcome:
+            return await self._inner.execute(replace(task, proxy=proxy, timeout_s=limit_s))
+
+        session = self._pool.open(policy, payload.url, task)
+        return await session.fetch(attempt, task.timeout_s, verifies_tls=payload.verify_tls)
 
 
 def open_proxy(task: Task, keys: SessionKeys) -> Task | Failed:

@@ -9,6 +9,7 @@ from corral.domain.runs.run import Run
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.store.database import Database
 from corral.store.queries import jobs
+from corral.store.queries.proxies import pool
 from corral.store.queries.runs import interventions
 from corral.store.queries.sites import sessions
 from corral.store.tx import Tx
@@ -44,7 +45,7 @@ class SqlSessionStore:
 
     async def count_keys(self) -> dict[str, int]:
         def count(tx: Tx) -> dict[str, int]:
-            return dict(Counter(sessions.kids(tx)) + Counter(jobs.kids(tx)))
+            return dict(Counter(sessions.kids(tx)) + Counter(jobs.kids(tx)) + Counter(pool.kids(tx)))
 
         return await self._db.read(count)
 

@@ -5,6 +5,7 @@ from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
 from corral.engine.worker.kinds.drain import DRAIN_KIND
 from corral.engine.worker.kinds.export import EXPORT_KIND
 from corral.engine.worker.kinds.page import PAGE_KIND
+from corral.engine.worker.kinds.proxies import PROXY_CHECK_KIND, PROXY_REFRESH_KIND
 from corral.engine.worker.kinds.reconcile import RECONCILE_KIND
 from corral.engine.worker.kinds.script import SCRIPT_KIND
 from corral.engine.worker.kinds.selftest import SELFTEST_KIND
@@ -22,6 +23,8 @@ KINDS: tuple[KindSpec, ...] = (
     DRAIN_KIND,
     EXPORT_KIND,
     WEBHOOK_KIND,
+    PROXY_REFRESH_KIND,
+    PROXY_CHECK_KIND,
     SELFTEST_KIND,
 )
 

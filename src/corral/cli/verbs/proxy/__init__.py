@@ -1,0 +1,1 @@
+"""`corral proxy`: the proxy pool."""

@@ -1,0 +1,1 @@
+"""The proxy pool: lists, checks, scores, choice, policies and refreshes, as decisions over values."""

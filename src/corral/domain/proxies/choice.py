@@ -1,0 +1,130 @@
+"""Which proxy a request goes through: weighted by score and by how each did at this site."""
+
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from corral.domain.net.pool_policy import POOL_TIERS, Sticky, Tier
+from corral.domain.proxies.pooled import PooledProxy
+
+# A proxy that fails everywhere at a site keeps this part of its weight, so that it is tried again one day.
+_LEAST = 0.02
+_HALF_LIFE_S = 3600.0
+_MOST_COUNTED = 50.0
+
+
+@dataclass(frozen=True, slots=True)
+class SiteRecord:
+    """How a proxy did at one site, or a tier. Older results count less."""
+
+    good: float = 0.0
+    bad: float = 0.0
+    updated_at: float = 0.0
+
+    def at(self, now: float) -> "SiteRecord":
+        fades = 0.5 ** (max(0.0, now - self.updated_at) / _HALF_LIFE_S)
+        return SiteRecord(self.good * fades, self.bad * fades, now)
+
+    def add(self, now: float, *, is_good: bool) -> "SiteRecord":
+        then = self.at(now)
+        if is_good:
+            return replace(then, good=min(_MOST_COUNTED, then.good + 1))
+        return replace(then, bad=min(_MOST_COUNTED, then.bad + 1))
+
+    @property
+    def share(self) -> float:
+        """The part of good results, as if there had been one of each before."""
+        return (self.good + 1) / (self.good + self.bad + 2)
+
+
+NO_RECORD = SiteRecord()
+
+
+class PoolRows(NamedTuple):
+    """What a node needs in order to choose: usable proxies, and how they and the tiers did at each site."""
+
+    usable: list[PooledProxy]
+    sites: dict[tuple[int, str], SiteRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseRequest:
+    """A proxy is wanted for a request to a site."""
+
+    site: str
+    tiers: tuple[Tier, ...] = POOL_TIERS
+    sticky: Sticky = Sticky.RUN
+    key: str = ""  # with `sticky` job or site: what keeps its proxy
+    exclude: tuple[int, ...] = ()  # already tried
+    is_tiered: bool = False  # the cheapest tier that the site does not refuse
+    after: Tier | None = None  # the tier that it has just refused
+
+
+def weight_of(proxy: PooledProxy, record: SiteRecord) -> float:
+    return max(proxy.score, 1.0) * max(_LEAST, (2 * record.share) ** 3)
+
+
+def choose(
+    candidates: Iterable[PooledProxy],
+    request: LeaseRequest,
+    records: Mapping[int, SiteRecord],
+    now: float,
+    chance: Callable[[], float],
+) -> PooledProxy | None:
+    """Return a usable proxy; `chance` returns a number below 1."""
+    fit = [each for each in candidates if each.tier in request.tiers and each.id not in request.exclude]
+    if not fit:
+        return None
+    if request.key:
+        return _choose_sticky(fit, request.key, records, now)
+    weights = [weight_of(each, records.get(each.id, NO_RECORD).at(now)) for each in fit]
+    return _draw(fit, weights, chance())
+
+
+def _draw(fit: Sequence[PooledProxy], weights: Sequence[float], chance: float) -> PooledProxy:
+    at = chance * sum(weights)
+    for proxy, weight in zip(fit, weights, strict=True):
+        at -= weight
+        if at < 0:
+            return proxy
+    return fit[-1]
+
+
+def _choose_sticky(fit: Sequence[PooledProxy], key: str, records: Mapping[int, SiteRecord], now: float) -> PooledProxy:
+    """The same proxy for the same key on every node, without a table: the highest hash wins.
+
+    A proxy that is blocked at the site loses its keys to the others; the others keep theirs.
+    """
+    welcome = [each for each in fit if records.get(each.id, NO_RECORD).at(now).share >= 0.5]
+    return max(welcome or fit, key=lambda proxy: _hash(key, proxy.id))
+
+
+def _hash(key: str, proxy_id: int) -> int:
+    return int.from_bytes(hashlib.blake2b(f"{key} {proxy_id}".encode(), digest_size=8).digest(), "big")
+
+
+# -- tiers ---------------------------------------------------------------------------------------------
+
+_ENOUGH = 3.0  # results, before a tier is passed over
+_REFUSED_BELOW = 0.4
+
+
+def choose_tier(tiers: Sequence[Tier], records: Mapping[Tier, SiteRecord], now: float, after: Tier | None) -> Tier:
+    """Return the cheapest tier that the site has not refused, and that comes after `after`.
+
+    A refusal fades: an hour later a cheaper tier has less evidence against it, and is tried again.
+    """
+    open_tiers = list(tiers)
+    if after in open_tiers:
+        open_tiers = open_tiers[open_tiers.index(after) + 1 :] or open_tiers[-1:]
+    for tier in open_tiers:
+        record = records.get(tier, NO_RECORD).at(now)
+        if record.good + record.bad < _ENOUGH or record.share >= _REFUSED_BELOW:
+            return tier
+    return open_tiers[-1]
+
+
+def cost_of_bytes(count: int, cost_per_gb: float) -> float:
+    return round(count / 1e9 * cost_per_gb, 9) if math.isfinite(cost_per_gb) else 0.0

@@ -1,0 +1,209 @@
+"""The proxy configuration (`config/proxies.yaml`): sources, checks, tiers and the policies of sites."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from corral.domain.errors import BadInput
+from corral.domain.net.pool_policy import POOL_TIERS, Tier, is_pool_text, parse_pool_policy
+from corral.domain.net.proxy import DIRECT, NONE, SCHEMES
+from corral.domain.net.url import parse_target
+from corral.domain.redaction import redact
+
+_TOP = frozenset({"sources", "check", "tiers", "sites", "refresh_minutes"})
+_CHECK = frozenset({"judge", "target", "timeout_s", "concurrency"})
+_KINDS = ("file", "url", "command")
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyListSource:
+    kind: str  # file, url or command
+    where: tuple[str, ...]  # the path, the address, or the words of the command
+    scheme: str = "http"
+    tier: Tier = Tier.DATACENTRE
+
+    @property
+    def name(self) -> str:
+        """Without secrets: the address of a provider often holds a key."""
+        return redact(self.where[0])[:200]
+
+    def document(self) -> dict[str, Any]:
+        return {"kind": self.kind, "where": list(self.where), "scheme": self.scheme, "tier": self.tier.value}
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "ProxyListSource":
+        tier = Tier(document["tier"])
+        return ProxyListSource(document["kind"], tuple(document["where"]), document["scheme"], tier)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckPlan:
+    """How proxies are checked. `judge` is an echo page, `target` a page that a proxy has to reach."""
+
+    judge: str | None = None
+    target: str | None = None
+    timeout_s: float = 10.0
+    concurrency: int = 250
+
+    @property
+    def problem(self) -> str | None:
+        if self.judge is None and self.target is None:
+            return "neither `check.judge` nor `check.target` is set in the proxy configuration"
+        return None
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "judge": self.judge,
+            "target": self.target,
+            "timeout_s": self.timeout_s,
+            "concurrency": self.concurrency,
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "CheckPlan":
+        usual = CheckPlan()
+        return CheckPlan(
+            document.get("judge"),
+            document.get("target"),
+            float(document.get("timeout_s", usual.timeout_s)),
+            int(document.get("concurrency", usual.concurrency)),
+        )
+
+
+USUAL_PLAN = CheckPlan()
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyConfig:
+    sources: tuple[ProxyListSource, ...] = ()
+    check: CheckPlan = USUAL_PLAN
+    costs: Mapping[Tier, float] = field(default_factory=dict)  # money per gigabyte
+    sites: Mapping[str, str] = field(default_factory=dict)  # policy by host or domain, without `www.`
+    refresh_minutes: float = 0.0  # 0: no schedule
+    problems: tuple[str, ...] = ()
+
+    def policy_for(self, host: str) -> str | None:
+        """The policy of the host, or of a domain above it."""
+        name = host.removeprefix("www.")
+        while name:
+            if name in self.sites:
+                return self.sites[name]
+            name = name.partition(".")[2]
+        return None
+
+
+def parse_config(document: Any) -> ProxyConfig:
+    """Read the whole document; every problem is named."""
+    if document is None:
+        return ProxyConfig()
+    if not isinstance(document, Mapping):
+        return ProxyConfig(problems=("the document is not a mapping",))
+    problems = [f"unknown key {name}" for name in sorted(set(map(str, document)) - _TOP)]
+    sources = _read_sources(document.get("sources"), problems)
+    check = _read_check(document.get("check"), problems)
+    minutes = _read_number(document.get("refresh_minutes", 0), "refresh_minutes", problems)
+    costs = _read_costs(document.get("tiers"), problems)
+    sites = _read_sites(document.get("sites"), problems)
+    return ProxyConfig(sources, check, costs, sites, minutes, tuple(problems))
+
+
+def _read_sources(given: Any, problems: list[str]) -> tuple[ProxyListSource, ...]:
+    if given is None:
+        return ()
+    if not isinstance(given, list):
+        problems.append("sources is not a list")
+        return ()
+    found = [_read_source(each, f"sources[{index}]", problems) for index, each in enumerate(given)]
+    return tuple(each for each in found if each is not None)
+
+
+def _read_source(given: Any, where: str, problems: list[str]) -> ProxyListSource | None:
+    if not isinstance(given, Mapping):
+        problems.append(f"{where} is not a mapping")
+        return None
+    kinds = [kind for kind in _KINDS if kind in given]
+    if len(kinds) != 1:
+        problems.append(f"{where} needs one of file, url and command")
+        return None
+    problems.extend(f"{where}: unknown key {name}" for name in sorted(set(given) - {*_KINDS, "scheme", "tier"}))
+    kind, value = kinds[0], given[kinds[0]]
+    words = value if kind == "command" else [value]
+    if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
+        form = "a list of words" if kind == "command" else "a text"
+        problems.append(f"{where}.{kind} is not {form}")
+        return None
+    scheme, tier = given.get("scheme", "http"), given.get("tier", Tier.DATACENTRE.value)
+    if scheme not in SCHEMES:
+        problems.append(f"{where}.scheme is none of {', '.join(SCHEMES)}")
+        return None
+    if tier not in set(POOL_TIERS):
+        problems.append(f"{where}.tier is none of {', '.join(POOL_TIERS)}")
+        return None
+    if kind == "url" and not _is_url(words[0]):
+        problems.append(f"{where}.url is not an http or https address")
+        return None
+    return ProxyListSource(kind, tuple(words), scheme, Tier(tier))
+
+
+def _read_check(given: Any, problems: list[str]) -> CheckPlan:
+    if given is None:
+        return CheckPlan()
+    if not isinstance(given, Mapping):
+        problems.append("check is not a mapping")
+        return CheckPlan()
+    problems.extend(f"check: unknown key {name}" for name in sorted(set(map(str, given)) - _CHECK))
+    for name in ("judge", "target"):
+        if given.get(name) is not None and not _is_url(given[name]):
+            problems.append(f"check.{name} is not an http or https address")
+            return CheckPlan()
+    usual = CheckPlan()
+    timeout_s = _read_number(given.get("timeout_s", usual.timeout_s), "check.timeout_s", problems, 0.1, 300)
+    concurrency = _read_number(given.get("concurrency", usual.concurrency), "check.concurrency", problems, 1, 2000)
+    return CheckPlan(given.get("judge"), given.get("target"), timeout_s, int(concurrency))
+
+
+def _read_costs(given: Any, problems: list[str]) -> dict[Tier, float]:
+    found: dict[Tier, float] = {}
+    for name, value in given.items() if isinstance(given, Mapping) else ():
+        if name not in set(Tier) or not isinstance(value, Mapping) or set(value) != {"cost_per_gb"}:
+            problems.append(f"tiers.{name}: write `{{cost_per_gb: NUMBER}}` for one of {', '.join(Tier)}")
+            continue
+        found[Tier(name)] = _read_number(value["cost_per_gb"], f"tiers.{name}.cost_per_gb", problems)
+    if given is not None and not isinstance(given, Mapping):
+        problems.append("tiers is not a mapping")
+    return found
+
+
+def _read_sites(given: Any, problems: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, text in given.items() if isinstance(given, Mapping) else ():
+        try:
+            found[str(name).lower().removeprefix("www.")] = read_policy(str(text))
+        except BadInput as problem:
+            problems.append(f"sites.{name}: {problem.message}")
+    if given is not None and not isinstance(given, Mapping):
+        problems.append("sites is not a mapping")
+    return found
+
+
+def read_policy(text: str) -> str:
+    """A policy of the configuration: without an address of a proxy, which would put credentials there."""
+    if text in (DIRECT, NONE):
+        return DIRECT
+    if is_pool_text(text):
+        return parse_pool_policy(text).text
+    raise BadInput("a policy is direct, pool or tiered", hint="a fixed proxy belongs to a job")
+
+
+def _read_number(given: Any, where: str, problems: list[str], least: float = 0.0, most: float = 1e6) -> float:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not least <= given <= most:
+        problems.append(f"{where} is not a number from {least:g} to {most:g}")
+        return least
+    return float(given)
+
+
+def _is_url(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(parse_target(value))
+    except BadInput:
+        return False

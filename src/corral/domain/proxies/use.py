@@ -1,0 +1,80 @@
+"""What one use of a proxy says about the proxy, about the site, and about neither.
+
+A failure that only a proxy can cause is its own at once. Any other failure through a proxy may be the site's: it counts
+against the proxy if another proxy gets an answer from the same site.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from corral.domain.net.pool_policy import Tier
+from corral.domain.proxies.pooled import PooledProxy
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome
+
+
+class Verdict(StrEnum):
+    GOOD = "good"
+    FAULT = "fault"  # of the proxy
+    SUSPECT = "suspect"  # of the proxy, or of the site
+    REFUSED = "refused"  # the site refuses the address of this proxy
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyUse:
+    """`id` is 0 for the tier `direct`."""
+
+    id: int
+    site: str
+    tier: Tier
+    verdict: Verdict
+    why: str = ""
+    subject: str = ""  # the page: a suspect is judged by what another proxy gets for the same page
+
+
+# The numbers under which results of whole tiers are stored beside those of proxies.
+TIER_IDS = {Tier.DIRECT: 0, Tier.DATACENTRE: -1, Tier.RESIDENTIAL: -2}
+_SUSPECT_CODES = frozenset({FailureCode.TIMEOUT, FailureCode.NETWORK})
+# A redirect or an address that our rules refuse: the proxy may have written it.
+_SUSPECT_DETAILS = frozenset({"egress", "scheme", "redirects", "location", "headers", "protocol", "encoding"})
+_REFUSED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
+_OWN_DETAILS = frozenset({"no_session", "session_expired", "robots", "no_recipe", "no_proxy"})
+_MADE_UP = frozenset({502, 503, 504, 407})
+
+
+def judge(outcome: Outcome, *, verifies_tls: bool) -> Verdict:
+    """`verifies_tls`: the certificate of the site was verified through the proxy, so that it cannot write answers."""
+    if isinstance(outcome, Deferred):
+        return Verdict.NOTHING
+    return _judge_failure(outcome, verifies_tls=verifies_tls) if isinstance(outcome, Failed) else Verdict.GOOD
+
+
+def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
+    code, detail, status = failure.code, failure.detail, failure.http_status
+    if (code, detail) == (FailureCode.NETWORK, "proxy"):
+        return Verdict.FAULT
+    if detail in _OWN_DETAILS:
+        return Verdict.NOTHING
+    if code in _REFUSED:
+        return Verdict.REFUSED
+    may_be_made_up = not verifies_tls and (status in _MADE_UP or detail in _SUSPECT_DETAILS)
+    if code in _SUSPECT_CODES or may_be_made_up:
+        return Verdict.SUSPECT
+    has_answered = code is FailureCode.EXTRACTION or (code is FailureCode.BAD_RESPONSE and status is not None)
+    return Verdict.GOOD if has_answered else Verdict.NOTHING
+
+
+def count_use(proxy: PooledProxy, use: ProxyUse, now: float) -> PooledProxy:
+    if use.verdict is Verdict.FAULT:
+        return proxy.after_failure(use.why, now)
+    if use.verdict in (Verdict.GOOD, Verdict.REFUSED):  # a refusal came through the proxy, so the proxy works
+        return proxy.after_success()
+    return proxy
+
+
+def site_keys(use: ProxyUse) -> list[tuple[int, str]]:
+    """The records that a use counts in: that of the proxy, and that of its tier."""
+    if not use.site or use.verdict not in (Verdict.GOOD, Verdict.REFUSED):
+        return []
+    own = [(use.id, use.site)] if use.id > 0 else []
+    return [*own, (TIER_IDS[use.tier], use.site)]

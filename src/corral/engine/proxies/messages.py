@@ -1,0 +1,30 @@
+"""Messages about proxies, between a worker process and the pool of its node."""
+
+import msgspec
+
+from corral.domain.ports.proxies import LeasedProxy
+from corral.domain.proxies.choice import LeaseRequest
+from corral.domain.proxies.use import ProxyUse
+
+
+class RequestProxy(msgspec.Struct, frozen=True, array_like=True, tag="request_proxy"):
+    """Answered by `GrantProxy` with the same number."""
+
+    number: int
+    request: LeaseRequest
+
+
+class ReportProxy(msgspec.Struct, frozen=True, array_like=True, tag="report_proxy"):
+    """What became of a proxy that was granted; sent once for each."""
+
+    use: ProxyUse
+
+
+class GrantProxy(msgspec.Struct, frozen=True, array_like=True, tag="grant_proxy"):
+    """`proxy` is None if the pool has none."""
+
+    number: int
+    proxy: LeasedProxy | None
+
+
+ToProxyPool = RequestProxy | ReportProxy

@@ -1,0 +1,110 @@
+"""The periodic work on the pool: ends of refreshes, checks after a cool-down, and refreshes that are due."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from corral.domain.errors import CorralError, StorageError, StorageMoved
+from corral.domain.ports.stores import EngineStore
+from corral.domain.proxies.config import ProxyConfig
+from corral.domain.proxies.refresh import RefreshProgress
+from corral.domain.runs.queues import Waker
+from corral.engine.refresh.usecases import ProxyPools, draft_check
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+_READ_CONFIG_EVERY_S = 15.0
+_RECHECKS_AT_ONCE = 250
+# Sources that bring too few proxies are not read again before this time.
+_PAUSE_S = 600.0
+
+Mirror = Callable[[RefreshProgress], Awaitable[None]]
+
+
+async def no_mirror(_: RefreshProgress) -> None:
+    """Where there is no Redis."""
+
+
+class PoolKeeper:
+    """Every node keeps the pool; transactions decide which of them starts something."""
+
+    def __init__(
+        self,
+        store: EngineStore,
+        pools: ProxyPools,
+        read_config: Callable[[], ProxyConfig],
+        *,
+        wake: Waker,
+        min_usable: int,
+        mirror: Mirror = no_mirror,
+    ) -> None:
+        self._store = store
+        self._pools = pools
+        self._read_config = read_config
+        self._wake = wake
+        self._min_usable = min_usable
+        self._mirror = mirror
+        self._config = ProxyConfig()
+        self._read_at = float("-inf")
+        self._problem: str | None = None
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.step()
+            except StorageMoved:
+                return
+            except StorageError as error:
+                log.warning("proxy_pool_paused", reason=error.message)
+            await asyncio.sleep(_EVERY_S)
+
+    async def step(self) -> None:
+        for progress in await self._note_ends():
+            await self._mirror(progress)
+        await self._load_config()
+        if self._config.check.problem is None:
+            await self._start_rechecks()
+            await self._refresh_if_due()
+
+    async def _note_ends(self) -> list[RefreshProgress]:
+        newest = await self._store.proxies.newest_refreshes(1)
+        if not newest or newest[0].completed_at is not None:
+            return []
+        return await self._store.proxies.note_refresh_ends()
+
+    async def _load_config(self) -> None:
+        if time.monotonic() - self._read_at < _READ_CONFIG_EVERY_S:
+            return
+        self._read_at = time.monotonic()
+        try:
+            self._config, self._problem = await asyncio.to_thread(self._read_config), None
+        except CorralError as error:
+            if self._problem != error.message:
+                log.warning("proxy_config_invalid", reason=error.message)
+            self._config, self._problem = ProxyConfig(), error.message
+
+    async def _start_rechecks(self) -> None:
+        plan = self._config.check
+        started = await self._store.proxies.start_rechecks(_RECHECKS_AT_ONCE, lambda ids: draft_check(ids, plan))
+        if started:
+            self._wake(*started)
+
+    async def _refresh_if_due(self) -> None:
+        if not self._config.sources:
+            return
+        pause_s = _PAUSE_S if await self._lacks_proxies() else None
+        minutes = self._config.refresh_minutes
+        if minutes:
+            pause_s = minutes * 60 if pause_s is None else min(pause_s, minutes * 60)
+        if pause_s is None:
+            return
+        progress, is_new = await self._pools.refresh(pause_s)
+        if is_new:
+            log.info("proxy_refresh_started", run=progress.job_id)
+
+    async def _lacks_proxies(self) -> bool:
+        counts = await self._store.proxies.count()
+        return counts["alive"] < self._min_usable

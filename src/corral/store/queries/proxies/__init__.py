@@ -1,0 +1,1 @@
+"""The proxy pool in the database."""

@@ -1,0 +1,45 @@
+"""The progress of a refresh as keys in Redis, for programs that read it there. The database has the original."""
+
+import structlog
+from redis import Redis
+from redis.exceptions import RedisError
+
+from corral.domain.proxies.refresh import RefreshProgress
+
+log = structlog.get_logger()
+
+_KEPT_S = 24 * 3600
+_TIMEOUT_S = 2.0
+_NAMES = ("total_chunks", "completed_chunks", "status", "started_at", "completed_at", "result_count")
+
+
+def refresh_key(job_id: str, name: str) -> str:
+    return f"proxy_refresh:{job_id}:{name}"
+
+
+class RefreshMirror:
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._client: Redis | None = None
+        self._is_down = False
+
+    def put(self, progress: RefreshProgress) -> None:
+        """Write the keys; a Redis that does not answer is reported once."""
+        if self._client is None:
+            self._client = Redis.from_url(self._url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
+        document = progress.document()
+        try:
+            with self._client.pipeline() as pipe:
+                for name in _NAMES:
+                    if document[name] is not None:
+                        pipe.set(refresh_key(progress.job_id, name), str(document[name]), ex=_KEPT_S)
+                pipe.execute()
+            self._is_down = False
+        except RedisError as error:
+            if not self._is_down:
+                log.warning("proxy_refresh_not_mirrored", reason=type(error).__name__)
+            self._is_down = True
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()

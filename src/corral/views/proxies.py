@@ -1,0 +1,49 @@
+"""Proxies of the pool as the API and the command line show them: without credentials."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from corral.domain.proxies.pooled import PooledProxy, ProxyState
+from corral.domain.proxies.refresh import RefreshProgress
+
+
+def proxy_view(proxy: PooledProxy) -> dict[str, Any]:
+    return {
+        "id": proxy.id,
+        "address": proxy.policy.redacted,
+        "tier": proxy.tier.value,
+        "source": proxy.source,
+        "state": proxy.state.value,
+        "score": proxy.score,
+        "anonymity": proxy.anonymity.value,
+        "exit_address": proxy.exit_address,
+        "latency_ms": proxy.latency_ms,
+        "tls": proxy.has_tls,
+        "reaches_target": proxy.reaches_target,
+        "problem": proxy.problem,
+        "failures": proxy.failures,
+        "uses": proxy.uses,
+        "successes": proxy.successes,
+        "cooled_until": _at(proxy.cooled_until),
+        "checked_at": _at(proxy.checked_at),
+        "created_at": _at(proxy.created_at),
+    }
+
+
+def progress_view(progress: RefreshProgress) -> dict[str, Any]:
+    document = progress.document()
+    return {**document, "started_at": _at(progress.started_at), "completed_at": _at(progress.completed_at)}
+
+
+def pool_view(counts: Mapping[str, int], minimum: int) -> dict[str, Any]:
+    return {
+        "total": sum(counts.values()),
+        "usable": counts[ProxyState.ALIVE.value],
+        "minimum": minimum,
+        "by_state": dict(counts),
+    }
+
+
+def _at(seconds: float | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(round(seconds, 3), UTC)
