@@ -15,6 +15,7 @@ class SelftestPayload:
     after_s: float | None = None
     mib: int = 0
     record: bool = False
+    echo: str = ""  # part of the record
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:

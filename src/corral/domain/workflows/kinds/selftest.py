@@ -13,5 +13,5 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft: 
 
 
 SELFTEST_STEP = StepKind(
-    "selftest", "exercise a worker", _make_child, output_value, options=("do", "seconds", "signal", "record")
+    "selftest", "exercise a worker", _make_child, output_value, options=("do", "seconds", "signal", "record", "echo")
 )

@@ -46,7 +46,8 @@ class SelftestKind:
                 return Failed(FailureCode.NETWORK, "selftest: failed as requested", "selftest")
             case other:
                 raise ValueError(f"unknown selftest {other!r}")
-        return Fetched(records=({"selftest": "done"},) if payload.record else ())
+        echo = {"echo": payload.echo} if payload.echo else {}
+        return Fetched(records=({"selftest": "done", **echo},) if payload.record else ())
 
 
 SELFTEST_KIND = KindSpec(SELFTEST, SelftestPayload, lambda _: SelftestKind())

@@ -46,10 +46,11 @@ _SET_STATE = (
         hold_reason=param("hold_reason"),
         owner=param("owner"),
         lease_until=param("lease_until"),
+        epoch=runs.c.epoch + param("claims"),
         started_at=sa.func.coalesce(runs.c.started_at, param("started_at")),
         seq=runs.c.seq + 1,
     )
-    .returning(runs.c.seq)
+    .returning(runs.c.seq, runs.c.epoch)
 )
 _RUN_OF = sa.select(runs.c.kind, runs.c.parent_id).where(runs.c.id == param("id"))
 _CHILDREN = (
@@ -179,11 +180,13 @@ def _set_state(tx: Tx, run_id: str, state: RunState, hold: HoldReason | None, dr
         hold_reason=None if hold is None else hold.value,
         owner=_OWNER if state is RunState.RUNNING else None,
         lease_until=_FOREVER if state is RunState.RUNNING else None,
+        claims=int(state is RunState.RUNNING),
         started_at=tx.wall_ms if state is RunState.RUNNING else None,
     )
     [row] = tx.many_returning(_SET_STATE, [params])
     if row is not None:
-        events.insert(tx, events.rows_for(run_id, row[0], [draft], tx.wall_ms))
+        told = EventDraft(draft.kind, {**draft.meta, "epoch": row[1]})
+        events.insert(tx, events.rows_for(run_id, row[0], [told], tx.wall_ms))
 
 
 def lock_for(tx: Tx, run_id: str) -> WorkflowRow | None:
