@@ -9,6 +9,7 @@ from corral.store.queries.crawl import frontier
 from corral.store.queries.runs import data_verdicts, pinned_runs
 from corral.store.queries.runs import runs as runs_queries
 from corral.store.queries.sites import site_statistics
+from corral.store.queries.workflows import rows as workflow_rows
 from corral.store.tables import crawls, events, interventions, records, runs, slots
 from corral.store.tables import pinned_runs as pinned_rows
 from corral.store.tx import Tx, param, values
@@ -108,4 +109,5 @@ def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
         tx.run(_DELETE_RECORDS, values(id=run_id))
         # Records that stay are kept apart as before.
         data_verdicts.release(tx, run_id)
+    workflow_rows.forget(tx, run_id)
     tx.run(_DELETE_RUN, values(id=run_id))

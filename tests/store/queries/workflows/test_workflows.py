@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from corral.domain.errors import BadInput, WrongState
+from corral.domain.errors import BadInput, WorkflowNotFound, WrongState
 from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
+from corral.domain.runs.retention import Retention
 from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import Lease, RunAction, RunState
 from corral.domain.workflows.new import NewWorkflow
@@ -329,3 +330,37 @@ async def test_the_history_of_a_workflow_leads_to_its_state(store: Store) -> Non
     assert kinds == [EventKind.CREATED, EventKind.PAUSED, EventKind.RESUMED, EventKind.STARTED, EventKind.COMPLETED]
     assert fold(kinds) is (await store.runs.get(workflow_id)).state
     assert await store.maintenance.audit() == []
+
+
+async def test_retention_deletes_a_workflow_with_its_last_run(store: Store, sql: Any) -> None:
+    workflow_id = await create(store, a_definition(a_step("a")))
+    await settle(store, (await claim_all(store))["a"], BROKEN)
+    await store.workflows.recover(workflow_id)
+    await settle(store, (await claim_all(store))["a"])
+    assert (await store.workflows.get(workflow_id)).status == "completed"
+    while await store.maintenance.prune(Retention(max_finished_runs=0)):
+        pass
+    assert sql("SELECT count(*) FROM workflow_steps") == [(0,)]
+    with pytest.raises(WorkflowNotFound):
+        await store.workflows.get(workflow_id)
+    again = await create(store, a_definition(a_step("b")))
+    assert (await store.workflows.get(again)).version == 2
+
+
+async def test_a_workflow_is_neither_reaped_nor_claimed(store: Store, sql: Any) -> None:
+    workflow_id = await create(store, a_definition(a_step("a")))
+    lease = (await claim_all(store))["a"]
+    sql("UPDATE runs SET lease_until = 1 WHERE state = 'running'")
+    assert await store.runs.reap() == 1
+    assert (await store.runs.get(workflow_id)).state is RunState.RUNNING
+    assert list(await claim_all(store)) == ["a"]
+    assert not await settle(store, lease), "the lease was lost"
+
+
+async def test_local_steps_are_claimed_by_their_process_alone(store: Store) -> None:
+    local = {"key": "here", "kind": "local", "config": {"handler": "f"}}
+    workflow_id = await create(store, a_definition(a_step("there"), local))
+    assert list(await claim_all(store)) == ["there"]
+    [lease] = await store.workflows.claim_local(workflow_id, ME, 10, 10)
+    assert await step_of(store, lease) == "here"
+    assert await store.workflows.claim_local(workflow_id, ME, 10, 10) == []

@@ -36,6 +36,9 @@ class WorkflowRow(NamedTuple):
 
 _LOCK = sa.select(workflows).where(workflows.c.id == param("id")).with_for_update()
 _LOCK_BY_RUN = sa.select(workflows).where(workflows.c.run_id == param("run_id")).with_for_update()
+_BY_RUN = sa.select(workflows.c.id).where(workflows.c.run_id == param("run_id"))
+_DELETE = sa.delete(workflows).where(workflows.c.id == param("id"))
+_DELETE_STEPS = sa.delete(steps).where(steps.c.workflow_id == param("id"))
 _GET = sa.select(workflows).where(workflows.c.id == param("id"))
 _DEFINITION = sa.select(definitions.c.document).where(
     definitions.c.name == param("name"), definitions.c.version == param("version")
@@ -91,3 +94,11 @@ def spec_of(tx: Tx, row: WorkflowRow) -> WorkflowSpec:
 def read_states(tx: Tx, workflow_id: str) -> dict[str, StepNow]:
     rows = tx.all(_STATES, values(id=workflow_id))
     return {key: StepNow(StepState(state), reason) for key, state, reason in rows}
+
+
+def forget(tx: Tx, run_id: str) -> None:
+    """Delete a workflow with its latest run. Its definition stays: the number of a version is never used twice."""
+    found = first(tx.all(_BY_RUN, values(run_id=run_id)))
+    if found is not None:
+        tx.run(_DELETE_STEPS, values(id=found[0]))
+        tx.run(_DELETE, values(id=found[0]))
