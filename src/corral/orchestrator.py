@@ -12,35 +12,41 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from types import TracebackType
 from typing import Any, NoReturn, Self, TypeVar
 
 import structlog
 
 from corral.domain.crawl.site_work import SiteWork, progress
-from corral.domain.errors import NotYet, RunNotFound
+from corral.domain.errors import RunNotFound
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
+from corral.domain.proxies.pooled import ProxyState
 from corral.domain.runs.run import CRAWL
 from corral.log import configure_logging, hide
 from corral.settings import Settings, Transport, load_settings
 from corral.store.open import open_for_reading
 from corral.supervisor.plan import ServiceState
 from corral.supervisor.supervisor import Supervisor
+from corral.views.proxies import progress_view
+from corral.wiring.proxy_wait import (
+    count_proxies,
+    read_progress,
+    run_cancellable,
+    start_refresh,
+    wait_for_proxies,
+)
 from corral.wiring.roles import open_client
 from corral.wiring.services import FIRST_WORKER, REDIS, Installation
 
 T = TypeVar("T")
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
-_PROXIES = "proxies come with a later version; a job can have one of its own (`proxy_policy`)"
 
 
 class Orchestrator:
-    """Every method can be called repeatedly: a service that is up is not started twice.
-
-    The methods for proxies are placeholders that raise NotYet.
-    """
+    """Every method can be called repeatedly: a service that is up is not started twice."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
@@ -128,26 +134,38 @@ class Orchestrator:
         finished_at}, from the rows of the job."""
         return _run_in_thread(_progress_of(self.settings, job_id))
 
-    # -- proxies, in a later version --------------------------------------------------------------------
+    # -- proxies ----------------------------------------------------------------------------------------
 
     def get_proxy_count(self) -> int:
-        _not_yet("get_proxy_count")
+        """All proxies of the pool, in any state."""
+        return sum(run_cancellable(count_proxies(self.settings)).values())
 
     def get_usable_proxy_count(self) -> int:
-        _not_yet("get_usable_proxy_count")
+        return run_cancellable(count_proxies(self.settings))[ProxyState.ALIVE.value]
 
     def trigger_proxy_refresh(self) -> str:
-        _not_yet("trigger_proxy_refresh")
+        """Queue a refresh and return its job id, or that of the refresh under way. A node executes it."""
+        return run_cancellable(start_refresh(self._with_hints()))
 
-    def wait_for_proxies(self, min_count: int = 10, timeout: float = 2400) -> bool:  # noqa: ARG002 - its place is kept
-        _not_yet("wait_for_proxies")
+    def wait_for_proxies(self, min_count: int = 10, timeout: float = 2400) -> bool:
+        """Refresh the pool if it has fewer usable proxies, and wait; return whether it has enough then.
 
-    def get_refresh_progress(self, job_id: str) -> dict[str, Any]:  # noqa: ARG002
-        _not_yet("get_refresh_progress")
+        The time limit is also bounded by the number of chunks and workers. Without a running node, the checks are
+        executed here.
+        """
+        return run_cancellable(wait_for_proxies(self._with_hints(), min_count, timeout))
 
+    def get_refresh_progress(self, job_id: str) -> dict[str, Any]:
+        """{job_id, total_chunks, completed_chunks, failed_chunks, status, started_at, completed_at, result_count,
+        error}, from the rows of the refresh."""
+        view = progress_view(run_cancellable(read_progress(self.settings, job_id)))
+        return {name: each.isoformat() if isinstance(each, datetime) else each for name, each in view.items()}
 
-def _not_yet(method: str) -> NoReturn:
-    raise NotYet(f"{method}: {_PROXIES}")
+    def _with_hints(self) -> Settings:
+        """Tell the Celery worker of new runs, if there is one."""
+        if self._supervisor is None or not self.is_celery_alive():
+            return self.settings
+        return self.settings.model_copy(update={"transport": Transport.CELERY})
 
 
 def _warn(text: str) -> None:

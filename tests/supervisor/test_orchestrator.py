@@ -16,7 +16,7 @@ import pytest
 
 from corral.domain.crawl.crawl import Counts
 from corral.domain.crawl.site_work import SiteWork, progress
-from corral.domain.errors import BadConfiguration, BadInput, NotYet, RunNotFound
+from corral.domain.errors import BadConfiguration, BadInput, RunNotFound
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
@@ -63,19 +63,6 @@ def test_it_has_the_methods_of_the_contract() -> None:
         parameters = list(inspect.signature(found[name]).parameters.values())[1:]
         shown = [each.name if each.default is each.empty else f"{each.name}={each.default}" for each in parameters]
         assert shown == expected
-
-
-def test_what_there_is_not_yet_is_not_made_up(tmp_path: Path) -> None:
-    orch = Orchestrator(settings_in(tmp_path))
-    for call in (
-        orch.get_proxy_count,
-        orch.get_usable_proxy_count,
-        orch.trigger_proxy_refresh,
-        orch.wait_for_proxies,
-        lambda: orch.get_refresh_progress("x"),
-    ):
-        with pytest.raises(NotYet, match="proxies come with a later version"):
-            call()
 
 
 def test_a_redis_of_ours_is_gone_after_the_block_whatever_happens_in_it(tmp_path: Path) -> None:

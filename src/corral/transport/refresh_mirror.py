@@ -17,6 +17,37 @@ def refresh_key(job_id: str, name: str) -> str:
     return f"proxy_refresh:{job_id}:{name}"
 
 
+def refresh_channel(job_id: str) -> str:
+    return f"proxy_refresh:{job_id}"
+
+
+class RefreshListener:
+    """Waits for news of a refresh. A Redis that does not answer is not asked again."""
+
+    def __init__(self, url: str, job_id: str) -> None:
+        self._client = Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
+        self._news = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        self._is_down = False
+        try:
+            self._news.subscribe(refresh_channel(job_id))
+        except RedisError:
+            self._is_down = True
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for news for this long; False if there is no Redis to hear them from."""
+        if self._is_down:
+            return False
+        try:
+            self._news.get_message(timeout=seconds)
+        except RedisError:
+            self._is_down = True
+        return not self._is_down
+
+    def close(self) -> None:
+        self._news.close()
+        self._client.close()
+
+
 class RefreshMirror:
     def __init__(self, url: str) -> None:
         self._url = url
@@ -33,6 +64,7 @@ class RefreshMirror:
                 for name in _NAMES:
                     if document[name] is not None:
                         pipe.set(refresh_key(progress.job_id, name), str(document[name]), ex=_KEPT_S)
+                pipe.publish(refresh_channel(progress.job_id), progress.status.value)
                 pipe.execute()
             self._is_down = False
         except RedisError as error:

@@ -210,11 +210,8 @@ def assemble(
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
     jobs = Jobs(store, probe, egress, proxy_options.seal, policy_of)
-    keeper = node or door
-    hear_proxies = refuse_proxies if node is None else node.proxies.hear
-    limiter = None if keeper is None else keeper.limiter
-    errands = OneShotWorkers(lambda: _preview_config(settings, vault), limiter, hear_proxies)
     offers = available_strategies(settings)
+    errands = _make_errands(settings, vault, node, door)
     pools = ProxyPools(store, proxy_options.seal, proxy_options.read_config, notifier.wake)
     return App(
         settings=settings,
@@ -232,9 +229,7 @@ def assemble(
         field_maps=FieldMaps(store.jobs, jobs),
         crawls=Crawls(store, egress, notifier.wake, policy_of),
         reconciliations=Reconciliations(store, notifier.wake),
-        workflows=Workflows(
-            store, egress, functools.partial(prepare_workflow, settings), wake=notifier.wake, abort=notifier.abort
-        ),
+        workflows=_make_workflows(settings, store, egress, notifier),
         proxies=pools,
         errands=errands,
         wake=notifier.wake,
@@ -243,6 +238,20 @@ def assemble(
         hints=hints,
         limits=options.limits,
     )
+
+
+def _make_errands(
+    settings: Settings, vault: Vault, node: Node | None, door: StandaloneLimiter | None
+) -> OneShotWorkers:
+    keeper = node or door
+    hear_proxies = refuse_proxies if node is None else node.proxies.hear
+    limiter = None if keeper is None else keeper.limiter
+    return OneShotWorkers(lambda: _preview_config(settings, vault), limiter, hear_proxies)
+
+
+def _make_workflows(settings: Settings, store: Store, egress: EgressPolicy, notifier: _RunNotifier) -> Workflows:
+    prepare = functools.partial(prepare_workflow, settings)
+    return Workflows(store, egress, prepare, wake=notifier.wake, abort=notifier.abort)
 
 
 def _make_background(

@@ -134,12 +134,11 @@ async def worker_kinds(
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)
     await asyncio.to_thread(sweep_homes)
-    browser_limits = _browser_limits(config)
     folder = ArtifactFolder(Path(config.artifacts_dir)) if config.artifacts_dir else None
     pool = ParsePool(size=2, max_value_chars=config.max_value_chars, max_links=config.max_page_links)
     proxies = Proxies(egress)
-    agent = config.user_agent
-    browser = BrowserExecutor(egress, robots, agent, browser_limits, folder=folder, reader=pool, proxies=proxies)
+    agent, limit = config.user_agent, _browser_limits(config)
+    browser = BrowserExecutor(egress, robots, agent, limit, folder=folder, reader=pool, proxies=proxies)
     cache = page_cache(config)
     http = HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies)
     executors: dict[Strategy, Executor] = {
@@ -147,7 +146,6 @@ async def worker_kinds(
         Strategy.API_REPLAY: ApiReplayExecutor(egress, robots, cache=cache, proxies=proxies),
         Strategy.BROWSER: browser,
     }
-
     surveys = _surveys(config, egress, robots, pool, cache, proxies)
     visitor = HttpVisitor(egress, robots, pool, host_access=host_access, files=_file_keeper(config))
     script_host, script_proxy = ScriptHost(), ScriptProxy(egress, host_access)

@@ -50,6 +50,7 @@ class PoolKeeper:
         self._config = ProxyConfig()
         self._read_at = float("-inf")
         self._problem: str | None = None
+        self._mirrored: RefreshProgress | None = None
 
     async def run(self) -> None:
         while True:
@@ -62,18 +63,22 @@ class PoolKeeper:
             await asyncio.sleep(_EVERY_S)
 
     async def step(self) -> None:
-        for progress in await self._note_ends():
-            await self._mirror(progress)
+        await self._follow_refresh()
         await self._load_config()
         if self._config.check.problem is None:
             await self._start_rechecks()
             await self._refresh_if_due()
 
-    async def _note_ends(self) -> list[RefreshProgress]:
-        newest = await self._store.proxies.newest_refreshes(1)
-        if not newest or newest[0].completed_at is not None:
-            return []
-        return await self._store.proxies.note_refresh_ends()
+    async def _follow_refresh(self) -> None:
+        """Note the end of a refresh, and mirror every change of the newest one, whoever noted it."""
+        for newest in await self._store.proxies.newest_refreshes(1):
+            progress = newest
+            if newest.completed_at is None:
+                await self._store.proxies.note_refresh_ends()
+                progress = await self._store.proxies.progress(newest.job_id)
+            if progress != self._mirrored:
+                await self._mirror(progress)
+                self._mirrored = progress
 
     async def _load_config(self) -> None:
         if time.monotonic() - self._read_at < _READ_CONFIG_EVERY_S:
