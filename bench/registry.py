@@ -21,6 +21,7 @@ MODULES = {
         "reading",
         "extract",
         "queue",
+        "proxies",
     )
 }
 

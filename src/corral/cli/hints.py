@@ -14,6 +14,7 @@ _BY_DETAIL = {
     "egress": "the page leads to a private address; APP_EGRESS_ALLOW lists those that may be reached",
     "tls": "its certificate is not trusted; `corral job add --no-verify-tls` accepts any certificate",
     "proxy": "check the proxy of the job, its user and password; the page is never fetched without it",
+    "no_proxy": "fill the pool with `corral proxy refresh`; `corral proxy list` shows why proxies are out",
     "proxy_sealed": "the key its user and password were sealed with is gone; set the proxy of the job again",
     "body_too_large": "raise APP_MAX_BODY_BYTES",
     "login_wall": "the page asks for a login: `corral job add URL --requires-auth`, then `corral session capture JOB`",

@@ -46,9 +46,9 @@ ProxyOption = Annotated[
     str | None,
     typer.Option(
         "--proxy",
-        metavar="URL|@FILE",
+        metavar="URL|@FILE|pool|tiered",
         help="Fetch through http://, https:// or socks5://[user:password@]host:port. @FILE keeps a password out of"
-        " the process list. direct uses none.",
+        " the process list. pool and tiered choose a checked proxy; direct uses none.",
     ),
 ]
 

@@ -26,7 +26,8 @@ Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
 
 _TIMEOUT = "for one attempt, in all; over HTTP it also raises the 10 s within which the first byte has to come"
 PROXY_TEXT = (
-    "`direct`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no credentials"
+    "`direct`, `pool`, `tiered`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no"
+    " credentials"
 )
 # Never repeated in an error: it may hold a password.
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]

@@ -51,11 +51,12 @@ class ProxyChecker:
     def __init__(self, egress: Egress, keys: SessionKeys) -> None:
         self._egress = egress
         self._keys = keys
+        self._slots: dict[int, asyncio.Semaphore] = {}  # by concurrency; shared by all chunks of the process
 
     async def check(
         self, proxies: Sequence[LeasedProxy], plan: CheckPlan, notify: Callable[[int], None]
     ) -> list[ProxyCheck] | Failed:
-        """Check proxies, `plan.concurrency` at a time; `notify` gets how many are done.
+        """Check proxies, `plan.concurrency` at a time in this process; `notify` gets how many are done.
 
         A failure says that nothing could be checked: the judge itself does not answer.
         """
@@ -105,10 +106,12 @@ class ProxyChecker:
         self, proxies: Sequence[LeasedProxy], checking: _Round, notify: Callable[[int], None]
     ) -> list[ProxyCheck]:
         waiting, found = iter(proxies), list[ProxyCheck]()
+        slots = self._slots.setdefault(checking.plan.concurrency, asyncio.Semaphore(checking.plan.concurrency))
 
         async def work() -> None:
             for leased in waiting:
-                found.append(await self.check_one(leased, checking))
+                async with slots:
+                    found.append(await self.check_one(leased, checking))
                 notify(len(found))
 
         async with asyncio.TaskGroup() as group:
