@@ -4,43 +4,40 @@ Services that already run are used and never stopped. Services that were started
 by an exception, Ctrl-C or SIGTERM, and by the kernel if this process is killed.
 """
 
-import asyncio
 import atexit
 import contextlib
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import Any, NoReturn, Self, TypeVar
+from typing import Any, NoReturn, Self
 
 import structlog
 
-from corral.domain.crawl.site_work import SiteWork, progress
-from corral.domain.errors import RunNotFound
-from corral.domain.net.address import EgressPolicy, check_literal
-from corral.domain.net.url import parse_target
 from corral.domain.proxies.pooled import ProxyState
-from corral.domain.runs.run import CRAWL
 from corral.log import configure_logging, hide
 from corral.settings import Settings, Transport, load_settings
-from corral.store.open import open_for_reading
 from corral.supervisor.plan import ServiceState
 from corral.supervisor.supervisor import Supervisor
 from corral.views.proxies import progress_view
+from corral.wiring.orchestrated_sites import (
+    CelerySites,
+    NodeThread,
+    SiteStarter,
+    check_sites,
+    read_progress,
+    run_in_thread,
+)
 from corral.wiring.proxy_wait import (
     count_proxies,
-    read_progress,
+    read_refresh_progress,
     run_cancellable,
     start_refresh,
     wait_for_proxies,
 )
-from corral.wiring.roles import open_client
 from corral.wiring.services import FIRST_WORKER, REDIS, Installation
-
-T = TypeVar("T")
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 
@@ -56,6 +53,8 @@ class Orchestrator:
         self._installation = Installation(self.settings, warn=_warn)
         self._supervisor: Supervisor | None = None
         self._handlers: dict[int, Any] = {}
+        self._wants_celery = False
+        self._node: NodeThread | None = None
 
     # -- the block --------------------------------------------------------------------------------------
 
@@ -86,6 +85,7 @@ class Orchestrator:
     def start_celery(self) -> bool:
         """Use the Celery worker that answers, or start one with beat, after the services it needs."""
         self._installation.check()
+        self._wants_celery = True
         return self._up(FIRST_WORKER)
 
     def is_celery_alive(self) -> bool:
@@ -101,6 +101,10 @@ class Orchestrator:
 
     def stop_all(self) -> None:
         """Stop the services that were started here: the worker, then Redis. A second signal kills them."""
+        node, self._node = self._node, None
+        if node is not None:
+            atexit.unregister(node.stop)
+            node.stop()
         supervisor, self._supervisor = self._supervisor, None
         if supervisor is not None:
             atexit.unregister(supervisor.close)
@@ -127,12 +131,23 @@ class Orchestrator:
 
     def start_all_sites_scraping(self, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
         """Start one job per site and return {site: job id}. If one is rejected, none is started."""
-        return _run_in_thread(_start_sites(self.settings, sites))
+        check_sites(self.settings, sites)
+        return self._sites().start(sites)
 
     def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
         """{job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
         finished_at}, from the rows of the job."""
-        return _run_in_thread(_progress_of(self.settings, job_id))
+        return run_in_thread(read_progress(self.settings, job_id))
+
+    def _sites(self) -> SiteStarter:
+        """With Celery, its workers execute the runs; without it, a node in a thread of this process does."""
+        is_celery = self.settings.transport is Transport.CELERY or self._wants_celery
+        if is_celery:
+            return CelerySites(self.settings)
+        if self._node is None:
+            self._node = NodeThread(self.settings)
+            atexit.register(self._node.stop)
+        return self._node
 
     # -- proxies ----------------------------------------------------------------------------------------
 
@@ -158,7 +173,7 @@ class Orchestrator:
     def get_refresh_progress(self, job_id: str) -> dict[str, Any]:
         """{job_id, total_chunks, completed_chunks, failed_chunks, status, started_at, completed_at, result_count,
         error}, from the rows of the refresh."""
-        view = progress_view(run_cancellable(read_progress(self.settings, job_id)))
+        view = progress_view(run_cancellable(read_refresh_progress(self.settings, job_id)))
         return {name: each.isoformat() if isinstance(each, datetime) else each for name, each in view.items()}
 
     def _with_hints(self) -> Settings:
@@ -188,31 +203,3 @@ def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Run in a separate thread: the caller may already have an event loop, as notebooks do."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, work).result()
-
-
-async def _start_sites(settings: Settings, sites: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Return the run id of each site. All sites are checked before the first run is stored."""
-    work = [SiteWork.of(site, urls) for site, urls in sites.items()]
-    policy = EgressPolicy(settings.egress_allow)
-    for url in (url for each in work for url in each.plan.start_urls):
-        check_literal(parse_target(url, field="urls"), policy, field="urls")
-    async with open_client(settings.model_copy(update={"transport": Transport.CELERY})) as app:
-        runs = {each.site: await app.crawls.start(each.plan, about=each.about) for each in work}
-    return {site: run.id for site, (run, _) in runs.items()}
-
-
-async def _progress_of(settings: Settings, run_id: str) -> dict[str, Any]:
-    store = open_for_reading(settings.store_url)
-    try:
-        run = await store.runs.get(run_id)
-        if run.kind != CRAWL:
-            raise RunNotFound(run_id)
-        return progress(run, (await store.crawls.get(run_id)).counts)
-    finally:
-        await store.close()

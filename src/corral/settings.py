@@ -70,6 +70,9 @@ class Settings(BaseSettings):
     scraper_config: Path = Field(
         Path("config/scraper_config.yaml"), description="the scrapers of the queue; see the how-to on the queue"
     )
+    site_config: Path = Field(
+        Path("config/sites"), description="the folder of site configurations; see the how-to on sites"
+    )
     scraper_root: Path = Field(Path(), description="the folder that holds scripts/; scripts outside of it are refused")
     script_concurrency: int = Field(5, ge=1, le=1000, description="scripts at once per node")
     queue_feed: bool = Field(True, description="nodes start the tasks of the queue; `corral queue run` always does")
@@ -115,6 +118,12 @@ class Settings(BaseSettings):
         300.0, gt=0, le=86_400, description="how long the breaker stays open before a trial request"
     )
 
+    price_request: float = Field(0.0, ge=0, le=1e6, description="cost of one request, in the currency of your choice")
+    price_gb: float = Field(0.0, ge=0, le=1e6, description="cost of receiving 1,000,000,000 bytes")
+    price_browser_hour: float = Field(0.0, ge=0, le=1e6, description="cost of one hour in a browser")
+    price_cpu_hour: float = Field(0.0, ge=0, le=1e6, description="cost of one hour of processor time for reading pages")
+    price_proxy_gb: float = Field(0.0, ge=0, le=1e6, description="additional cost of 1,000,000,000 bytes by a proxy")
+
     egress_allow: Annotated[tuple[AllowEntry, ...], NoDecode] = Field(
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
@@ -142,6 +151,13 @@ class Settings(BaseSettings):
         max_length=200,
         pattern=r"^(?:https?://|mailto:)[\x21-\x7e]+$",
         description="contact address in the user agent, for site owners",
+    )
+
+    smtp_url: SecretStr | None = Field(
+        None, description="mail server of alerts: smtp:// or smtps://[user:password@]host[:port]"
+    )
+    smtp_from: str | None = Field(
+        None, max_length=255, pattern=r"^[^\s@<>]+@[A-Za-z0-9.-]+$", description="their sender"
     )
 
     vault_key: SecretStr | None = Field(
@@ -242,6 +258,14 @@ class Settings(BaseSettings):
             return {**given, "celery_broker_url": beside}
         return given
 
+    @field_validator("smtp_url")
+    @classmethod
+    def _check_smtp(cls, value: SecretStr | None) -> SecretStr | None:
+        parts = None if value is None else urlsplit(value.get_secret_value())
+        if parts is not None and (parts.scheme not in ("smtp", "smtps") or not parts.hostname):
+            raise ValueError("write smtp://host:port or smtps://user:password@host:port")
+        return value
+
     @model_validator(mode="after")
     def _read_needs_write(self) -> "Settings":
         if self.read_token is not None and self.write_token is None:
@@ -252,7 +276,9 @@ class Settings(BaseSettings):
         """Values that must appear in nothing we write: tokens, keys, and the passwords inside addresses."""
         given = [self.read_token, self.write_token]
         given += self.vault_key.get_secret_value().split(",") if self.vault_key else []
-        passwords = [urlsplit(url).password for url in (self.store_url, self.redis_url, self.celery_broker_url)]
+        smtp_url = self.smtp_url.get_secret_value() if self.smtp_url else ""
+        urls = (self.store_url, self.redis_url, self.celery_broker_url, smtp_url)
+        passwords = [urlsplit(url).password for url in urls]
         return [text for text in (*given, *passwords, *(unquote(each) for each in passwords if each)) if text]
 
     @property

@@ -39,6 +39,7 @@ _ON_BOTH = frozenset(
     f"test_{name}.py"
     for name in (
         *(
+            "campaigns",
             "changes",
             "coverage",
             "data_verdicts",

@@ -19,6 +19,7 @@ MEMOS = {
     "domain/net/canonical.py: _origin_of",
     "domain/net/public_suffix.py: _load_suffixes",
     "domain/net/public_suffix.py: is_public_suffix",
+    "domain/net/public_suffix.py: registrable_domain",
     "domain/net/url.py: _normal_host",
     "domain/net/url.py: _parse_cached",
     "extract/types/address_data.py: _names",

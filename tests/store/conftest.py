@@ -19,7 +19,8 @@ _TABLES = (
     " crawl_helpers, crawl_host_owners, nodes, host_quotas, queue_tasks, queue_scrapers,"
     " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs,"
     " workflow_definitions, workflows, workflow_steps,"
-    " proxies, proxy_sites, proxy_refreshes"
+    " proxies, proxy_sites, proxy_refreshes,"
+    " site_configs, campaigns, campaign_sites, alert_channels"
 )
 
 _MANY = 500

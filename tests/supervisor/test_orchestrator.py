@@ -13,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from redis import Redis
 
 from corral.domain.crawl.crawl import Counts
 from corral.domain.crawl.site_work import SiteWork, progress
@@ -26,6 +27,7 @@ from corral.supervisor.plan import WELL, Service
 from corral.wiring.redis import broker_url
 from tests.chaos.level import LEVEL
 from tests.domain.runs.builders import A_RUN
+from tests.engine.crawl.site import Page, served
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
@@ -157,6 +159,25 @@ def test_nothing_is_started_where_one_address_is_refused(tmp_path: Path) -> None
             orch.get_scraping_progress("01a1e125-d795-7a16-b637-e8e9989dd5d7")
 
 
+def read_keys(url: str, pattern: str) -> dict[bytes, bytes]:
+    with Redis.from_url(url) as client:
+        return {key: client.get(key) for key in client.scan_iter(pattern)}
+
+
+def test_without_celery_sites_are_scraped_by_a_node_of_the_program(tmp_path: Path) -> None:
+    pages = {f"/{number}": Page() for number in range(3)}
+    settings = settings_in(tmp_path, egress_allow="127.0.0.0/8:*", workers=1, shutdown_grace_seconds=1)
+    with served(pages) as shop, Orchestrator(settings) as orch:
+        one = orch.start_site_scraping("one", [f"{shop.url}/0"])
+        two = orch.start_all_sites_scraping({"two": [f"{shop.url}/1", f"{shop.url}/2", f"{shop.url}/none"]})["two"]
+        block_until(lambda: all(orch.get_scraping_progress(job)["finished_at"] for job in (one, two)), 30)
+        assert orch.get_scraping_progress(one)["status"] == "completed"
+        told = orch.get_scraping_progress(two)
+        assert (told["site"], told["status"], told["done"], told["skipped"]) == ("two", "partial", 2, 0)
+        family = psutil.Process().children(recursive=True)
+    block_until(lambda: not [each for each in family if each.is_running() and "corral" in " ".join(each.cmdline())])
+
+
 _SCRIPT = """
 import json, os, signal, sys, time
 from corral.supervisor import Orchestrator
@@ -204,6 +225,11 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
     block_until(lambda: have_ended(family), 2.0)
     assert redis_health(redis_server.url(11)) == WELL, "it was there before us"
     assert not (tmp_path / "var/redis").exists()
+
+    keys = {key.decode(): value.decode() for key, value in read_keys(redis_server.url(11), "scrape_articles:*").items()}
+    job = seen["articles"]["job_id"]
+    assert keys[f"scrape_articles:{job}:status"] == "partial"
+    assert (keys[f"scrape_articles:{job}:done"], keys[f"scrape_articles:{job}:total"]) == ("2", "3")
 
     both, one = seen["articles"], seen["one"]
     counts = [both[name] for name in ("total", "done", "failed", "pending", "percent", "error_rate", "health")]

@@ -42,6 +42,8 @@ from corral.api.routes import (
 )
 from corral.api.routes.proxies import pool
 from corral.api.routes.queue import coverage, loop, scrapyd, tasks
+from corral.api.routes.site_work import alerts, campaigns, costs
+from corral.api.routes.site_work import configs as site_configs
 from corral.api.routes.workflows import workflows
 from corral.api.streams import Streams
 from corral.wiring.app import App
@@ -61,6 +63,10 @@ _ROUTERS = (
     records.router,
     artifacts.router,
     exports.router,
+    alerts.router,
+    campaigns.router,
+    costs.router,
+    site_configs.router,
     sites.router,
     workers.router,
     site_statistics.router,

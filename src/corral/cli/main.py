@@ -207,6 +207,18 @@ VERBS: tuple[Verb | Group, ...] = (
         "Explain the state of a URL in a crawl.",
         _COLLECT,
     ),
+    Group(
+        "alert",
+        "Channels that alerts about campaigns are sent to.",
+        (
+            Verb("set", "alert:set_channel", "Add or replace a channel."),
+            Verb("list", "alert:list_", "List the channels."),
+            Verb("test", "alert:send_test", "Send a test message to a channel."),
+            Verb("rm", "alert:rm", "Remove a channel."),
+        ),
+        _CARE,
+    ),
+    Verb("cost", "cost:cost", "Show what a run, a job or a site has cost.", _CARE),
     Verb("status", "status:status", "Show the nodes, the runs they hold, and the queues.", _CARE),
     Verb(
         "doctor",
@@ -216,7 +228,7 @@ VERBS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "site",
-        "Knowledge about sites: strategies, recipes, request rates.",
+        "Sites: scrape many at once; strategies, recipes, limits of each.",
         (
             Verb("list", "site.list:list_", "List the known sites, most recently seen first."),
             Verb(
@@ -229,6 +241,9 @@ VERBS: tuple[Verb | Group, ...] = (
                 "site.statistics:stats",
                 "Show crawl statistics by site.",
             ),
+            Verb("scrape", "site.scrape:scrape", "Scrape many sites at once, each within its own limits."),
+            Verb("watch", "site.watch:watch", "Watch the sites of a campaign until all of them have ended."),
+            Verb("report", "site.report:report", "Show the report of a campaign, and what to look at."),
             Verb("pace", "site.pace:pace", "Set the request rate of a site."),
             Verb("recipe", "site.recipe:recipe", "Show a recipe, or change its request and field paths."),
         ),

@@ -3,8 +3,9 @@
 CorralError
 ├── BadInput            the caller can fix it; names the field
 │   └── IdempotencyKeyReuse
-├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SessionNotFound,
-│                       InterventionNotFound, ArtifactNotFound, FieldNotFound, ScraperNotFound, WorkflowNotFound
+├── NotFound            JobNotFound, RunNotFound, RecordNotFound, RecipeNotFound, SiteNotFound, SiteConfigNotFound,
+│                       CampaignNotFound, AlertChannelNotFound, SessionNotFound, InterventionNotFound,
+│                       ArtifactNotFound, FieldNotFound, ScraperNotFound, WorkflowNotFound
 ├── ScriptNotRunnable   a script that may not or cannot be started
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
@@ -13,7 +14,6 @@ CorralError
 ├── PagesNotKept        an archive is asked for of a run that kept none
 ├── TooManyLooks        over a quota of ours; so is TooManyExports
 ├── CannotLook          our side failed at looking at a page
-├── NotYet              a part of the contract that this version does not have
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
     ├── StorageUnavailable   come back later
@@ -97,6 +97,21 @@ class PageNotSeen(NotFound):
         super().__init__(f"{url[:200]} was not seen by this crawl", hint="a greater depth or scope lets it see further")
 
 
+class SiteConfigNotFound(NotFound):
+    def __init__(self, site: str) -> None:
+        super().__init__(f"no stored configuration of {site}", hint="GET /sites/configs lists the configured sites")
+
+
+class CampaignNotFound(NotFound):
+    def __init__(self, campaign_id: str) -> None:
+        super().__init__(f"no campaign {campaign_id}", hint="list campaigns with `corral site watch --list`")
+
+
+class AlertChannelNotFound(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"no alert channel {name}", hint="list channels with `corral alert list`")
+
+
 class SessionNotFound(NotFound):
     def __init__(self, session_id: str) -> None:
         super().__init__(f"no session {session_id}", hint="list sessions with `corral session list`")
@@ -169,15 +184,6 @@ class PagesNotKept(CorralError):
 
 class CannotLook(CorralError):
     code = "cannot_look"
-
-
-class NotYet(CorralError):
-    """Better than an answer that would be made up."""
-
-    code = "not_yet"
-
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: not in this version", hint="see CHANGELOG.md for what there is")
 
 
 class WrongState(CorralError):

@@ -17,6 +17,8 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 from corral.domain.fields.own_code import parser_of
 from corral.extract.fields import xml_source  # noqa: F401 - it brings lxml, which no reader is to load by itself
@@ -124,6 +126,21 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
             until = time.monotonic() + _HOLD_BACK_S
 
 
+@contextlib.contextmanager
+def _limit_memory(mib: int, limits: ReaderLimits) -> Iterator[None]:
+    """Let one page take at most this much more memory than the reader has now; 0 is the limit of the reader."""
+    if not mib:
+        yield
+        return
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    most = min(limits.address_bytes, pages * resource.getpagesize() + mib * 1024 * 1024)
+    resource.setrlimit(resource.RLIMIT_AS, (most, limits.address_bytes))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (limits.address_bytes, limits.address_bytes))
+
+
 class _CodeMemoryError(MemoryError):
     """Own code used up the memory."""
 
@@ -166,8 +183,10 @@ def _read(
         has_more, spec = question.has_more, parser_of(question.request.fields)
         file = None if spec is None else spec.file
         signal.setitimer(signal.ITIMER_PROF, question.cpu_s)
-        answer = read_page(question.request, read_time(), guard, question.skipped, memory=memory, mark=mark)
-        packed = encode_answer(answer)
+        began = time.process_time()
+        with _limit_memory(question.request.memory_mib, limits):
+            answer = read_page(question.request, read_time(), guard, question.skipped, memory=memory, mark=mark)
+        packed = encode_answer(replace(answer, cpu_ms=round((time.process_time() - began) * 1000)))
     except MemoryError:
         raise
     except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side

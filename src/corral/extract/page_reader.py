@@ -64,6 +64,7 @@ class ReadRequest:
     max_value_chars: int = DEFAULT_CHARS  # longer values are cut and listed in the problems
     max_links: int = MAX_LINKS  # of a page of a crawl
     now: datetime | None = None  # of a recorded page, when it was recorded; None is the reader's clock
+    memory_mib: int = 0  # that reading it may take; 0 is the limit of the reader
 
     @property
     def content_type(self) -> str:
@@ -94,6 +95,7 @@ class ReadAnswer:
     rows: tuple[dict[str, Any], ...] | None = None  # the records of own code; `record` is the first of them
     row_details: tuple[dict[str, Any], ...] = ()
     links: tuple[str, ...] | None = None  # those that own code wants followed
+    cpu_ms: int = 0  # processor time of reading it
 
     @property
     def records(self) -> tuple[dict[str, Any], ...]:

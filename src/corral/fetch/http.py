@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from corral.domain.cost.spent import SPENT
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import Visit
@@ -20,7 +21,7 @@ from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_fou
 from corral.fetch.answer_check import failure_read, outcome_of_read
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
-from corral.fetch.egress.context import FetchContext, FetchRequest, Route
+from corral.fetch.egress.context import CostMeter, FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.route import Proxies
@@ -58,7 +59,8 @@ class HttpExecutor:
         async with self._proxies.open_route(
             task.proxy, payload.trusted, verifies_tls=payload.verify_tls, first_byte_s=first_byte_s
         ) as route:
-            context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s)
+            meter = CostMeter()
+            context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s, meter=meter)
             answer = await self._fetch(task, target, ends_at, context)
         if isinstance(answer, Deferred):
             return answer
@@ -66,6 +68,8 @@ class HttpExecutor:
             outcome: AttemptOutcome = answer
         else:
             outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
+        meter.cpu_ms = int(outcome.stats.pop("cpu_ms", 0))
+        outcome.stats[SPENT] = meter.document()
         if payload.respect_robots:
             outcome.stats.update(self._robots.notes(target, context))
         return outcome
@@ -95,7 +99,12 @@ class HttpExecutor:
 
 
 def context_of(
-    task: Task, route: Route | None = None, *, visit: Visit | None = None, first_byte_s: float | None = None
+    task: Task,
+    route: Route | None = None,
+    *,
+    visit: Visit | None = None,
+    first_byte_s: float | None = None,
+    meter: CostMeter | None = None,
 ) -> FetchContext:
     """What the requests of a task share, with the credentials of its session."""
     return FetchContext(
@@ -104,6 +113,7 @@ def context_of(
         visit=visit,
         credentials=functools.partial(credentials_of, task),
         first_byte_s=first_byte_s,
+        meter=meter,
     )
 
 
@@ -144,7 +154,7 @@ async def outcome_of(
     stats["timings"] = {**answer.timings, "parse_ms": round((time.monotonic() - started) * 1000)}
     if isinstance(read, Failed):
         return replace(read, stats={**stats, **read.stats})
-    stats |= {"encoding": read.encoding, "replacements": read.replacements, "title": read.title}
+    stats |= {"encoding": read.encoding, "replacements": read.replacements, "title": read.title, "cpu_ms": read.cpu_ms}
     if read.charset is not None:
         stats["charset"] = read.charset
     stats |= read.notes()

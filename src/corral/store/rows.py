@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from corral.domain.cost.budget import Budget
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.jobs.job import CrawlMode, Job, OnTrouble, Priority, Strategy
@@ -130,6 +131,7 @@ def job_document(job: Job) -> dict[str, Any]:
         **({} if job.on_captcha is OnTrouble.FAIL else {"on_captcha": job.on_captcha.value}),
         **({} if job.on_missing is OnTrouble.FAIL else {"on_missing": job.on_missing.value}),
         **({"record_key": list(job.record_key)} if job.record_key else {}),
+        **({} if job.budget.is_empty else {"budget": job.budget.document()}),
         **({} if job.quality == USUAL_THRESHOLDS else {"quality": job.quality.document()}),
     }
 
@@ -157,4 +159,5 @@ def job_of(id_: str, document: Any, frequency: str, created_at: int) -> Job:
         on_missing=OnTrouble(cell.get("on_missing", OnTrouble.FAIL)),
         record_key=tuple(cell.get("record_key") or ()),
         quality=Thresholds.of(cell.get("quality") or {}),
+        budget=Budget.of(cell.get("budget")),
     )

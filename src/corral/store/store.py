@@ -1,6 +1,7 @@
 """The store as the rest of Corral sees it: asynchronous, grouped by subject, one transaction per method."""
 
 from corral.store.database import Database
+from corral.store.groups.campaigns import SqlAlertStore, SqlCampaignStore
 from corral.store.groups.coverage import SqlCoverageStore, SqlLoopStore
 from corral.store.groups.crawls import SqlCrawlStore
 from corral.store.groups.hosts import SqlHostStore
@@ -12,6 +13,7 @@ from corral.store.groups.queue import SqlQueueStore
 from corral.store.groups.records import SqlArtifactStore, SqlEventStore, SqlPageStore, SqlRecordStore
 from corral.store.groups.runs import SqlRunStore
 from corral.store.groups.sessions import SqlInterventionStore, SqlSessionStore
+from corral.store.groups.site_configs import SqlSiteConfigStore
 from corral.store.groups.sites import SqlRecipeStore, SqlSiteStore
 from corral.store.groups.workflows import SqlWorkflowStore
 from corral.store.tx import Tx
@@ -26,6 +28,9 @@ class Store:
         self.crawls = SqlCrawlStore(database)
         self.hosts = SqlHostStore(database)
         self.sites = SqlSiteStore(database)
+        self.site_configs = SqlSiteConfigStore(database)
+        self.campaigns = SqlCampaignStore(database)
+        self.alerts = SqlAlertStore(database)
         self.recipes = SqlRecipeStore(database)
         self.sessions = SqlSessionStore(database)
         self.interventions = SqlInterventionStore(database)

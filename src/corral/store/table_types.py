@@ -7,3 +7,6 @@ metadata = sa.MetaData()
 
 Document = sa.Text().with_variant(JSONB(), "postgresql")
 Millis = sa.BigInteger()
+# Columns of what pages cost: see domain/cost/spent.py.
+SPENT_OF_SITE = ("requests", "browser_ms", "cpu_ms")
+SPENT = ("took_ms", *SPENT_OF_SITE)

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 import corral.store.coverage_tables
 import corral.store.proxy_tables
+import corral.store.site_tables
 import corral.store.workflow_tables  # noqa: F401
 from corral.store import table_types
 
@@ -26,13 +27,11 @@ runs = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("job_id", sa.Text),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("state", sa.Text, nullable=False),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("kind", "state")),
     sa.Column("priority", sa.SmallInteger, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("max_attempts", sa.Integer, nullable=False),
-    sa.Column("requested_strategy", sa.Text, nullable=False),
-    sa.Column("resolved_strategy", sa.Text, nullable=False),
+    *(sa.Column(name, sa.Text, nullable=False) for name in ("requested_strategy", "resolved_strategy")),
     sa.Column("payload", Document, nullable=False),
     sa.Column("epoch", sa.BigInteger, nullable=False, server_default="0"),
     sa.Column("losses", sa.Integer, nullable=False, server_default="0"),
@@ -212,9 +211,9 @@ crawls = sa.Table(
     sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
     sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
     sa.Column("has_helpers", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once a helper was queued
-    sa.Column("missing", sa.BigInteger, nullable=False, server_default="0"),
-    sa.Column("deferred", sa.BigInteger, nullable=False, server_default="0"),
+    *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in ("missing", "deferred")),
     sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # addresses, because of their session ids
+    *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in table_types.SPENT),
 )
 
 crawl_helpers = sa.Table(
@@ -272,6 +271,7 @@ site_statistics = sa.Table(
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("took_ms", sa.BigInteger, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),
+    *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in table_types.SPENT_OF_SITE),
 )
 
 # What good data of a job looks like: see domain.quality.run_profile.

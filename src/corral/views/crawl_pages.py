@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from corral.domain.crawl.crawl import ItemState, room_in
+from corral.domain.crawl.budgets import room_in
+from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRAL, StoredItem
 from corral.domain.crawl.payload import plan_of
 from corral.domain.crawl.summary import TRAP_OPTION
@@ -52,7 +53,7 @@ def _waits_for(run: Run, now: CrawlNow, item: StoredItem) -> str:
         return f"the crawl ended before ({f'its {stopped} was used up' if stopped else run.state.value})"
     if run.state.value != "running":
         return f"the crawl is {run.hold_reason or run.state.value}"
-    if room_in(plan_of(run.payload).bounds, now.counts, now.size) == 0:
+    if room_in(plan_of(run.payload).bounds, now.counts, now.spent) == 0:
         return "the budget of the crawl is used up"
     if (item.reason or "").startswith(DEFERRAL):
         return f"{item.message or item.reason}; looked at again in {item.due_in_s:.0f} s"

@@ -51,6 +51,7 @@ def job_read(job: Job, status: str) -> dict[str, Any]:
         "on_missing": job.on_missing.value,
         "record_key": describe_record_key(job.record_key),
         "quality": job.quality.document(),
+        "budget": job.budget.document(),
         "status": status,
         "created_at": job.created_at,
     }

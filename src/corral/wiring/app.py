@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from corral.domain.errors import StorageError
 from corral.domain.net.address import EgressPolicy
+from corral.domain.net.proxy import UsualPolicy
 from corral.domain.ports.execution import Prober
 from corral.domain.runs.node import BrokerNow
 from corral.domain.runs.payload.reconcile import ReconcilePayload
@@ -20,6 +21,7 @@ from corral.engine.background.site_memory_writer import SiteMemoryWriter
 from corral.engine.background.sweep import Sweeper
 from corral.engine.hosts.limiter import InProcessHolder
 from corral.engine.hosts.permits import Permits
+from corral.engine.hosts.site_paces import SitePaces
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.loop.runner import LoopRunner
 from corral.engine.node.assign import WorkerLimits
@@ -48,7 +50,7 @@ from corral.files.saved_files import FileFolder
 from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
-from corral.wiring.options import available_strategies, node_options, retention, retry_policy, worker_config
+from corral.wiring.options import available_strategies, node_options, prices_of, retention, retry_policy, worker_config
 from corral.wiring.proxies import load_proxy_config, refresh_mirror, usual_policy
 from corral.wiring.scrapers import load_scrapers, registry_key
 from corral.wiring.vault import vault_of
@@ -57,6 +59,7 @@ from corral.wiring.workflows import prepare_workflow
 if TYPE_CHECKING:
     from corral.transport.broker import Broker
     from corral.transport.celery import CeleryHints
+    from corral.wiring.campaigns import SiteParts
 
 
 _FOLLOW_S = 2.0  # after a change of the defaults
@@ -68,6 +71,7 @@ class WorkPlan:
 
     source: RunSource
     processes: int | None = None  # for a single run; None for a node that takes any run
+    site_paces: SitePaces = field(default_factory=SitePaces)
 
 
 @dataclass(slots=True)
@@ -105,6 +109,7 @@ class App:
     limits: WorkerLimits = field(default_factory=lambda: WorkerLimits(0, 0))  # of the node
     draining: bool = False  # set first when stopping: nothing new is taken
     timers: list[asyncio.Task[None]] = field(default_factory=list)
+    sites: "SiteParts" = field(init=False)
 
     @property
     def broker_now(self) -> BrokerNow | None:
@@ -125,6 +130,7 @@ class App:
             self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
+            self.timers.append(asyncio.create_task(self.sites.keeper.run(), name="campaigns"))
             if self.queue_starter is not None and self.settings.queue_feed:
                 self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
             if self.loop is not None and self.settings.queue_feed:
@@ -202,10 +208,10 @@ def assemble(
     processes = None if work is None else work.processes
     proxy_options = ProxyOptions(functools.partial(load_proxy_config, settings), functools.partial(_seal, vault))
     options = node_options(settings, keys, KeySource(vault.keys, keys), processes=processes, proxies=proxy_options)
-    node = None if work is None else _make_node(settings, store, options, pulse, learning, source=work.source)
+    node = None if work is None else _make_node(settings, store, options, pulse, learning, work=work)
     notifier = _RunNotifier(pulse, node, hints)
     policy_of = usual_policy(settings)
-    submitter = Submitter(store, probe, wake=notifier.wake, abort=notifier.abort, usual_policy=policy_of)
+    submitter = _make_submitter(settings, store, probe, notifier, policy_of)
     folder = ArtifactFolder(settings.artifacts_dir)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
@@ -252,6 +258,13 @@ def _make_errands(
 def _make_workflows(settings: Settings, store: Store, egress: EgressPolicy, notifier: _RunNotifier) -> Workflows:
     prepare = functools.partial(prepare_workflow, settings)
     return Workflows(store, egress, prepare, wake=notifier.wake, abort=notifier.abort)
+
+
+def _make_submitter(
+    settings: Settings, store: Store, probe: Prober, notifier: _RunNotifier, policy_of: UsualPolicy
+) -> Submitter:
+    wake, abort = notifier.wake, notifier.abort
+    return Submitter(store, probe, wake=wake, abort=abort, usual_policy=policy_of, prices=prices_of(settings))
 
 
 def _make_background(
@@ -320,10 +333,11 @@ def _make_node(
     pulse: ChangeSignal,
     learning: SiteMemoryWriter,
     *,
-    source: RunSource,
+    work: WorkPlan,
 ) -> Node:
     lessons = RecipeRecorder(store.recipes, learning.flush)
-    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.keep, source=source)
+    options = replace(options, site_paces=work.site_paces)
+    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.keep, source=work.source)
 
 
 def _seal(vault: Vault, text: Secret[str], bound: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 
+from corral.domain.cost.spent import Prices
 from corral.domain.hosts.breaker import BreakerRules
 from corral.domain.hosts.limiter import HostRules
 from corral.domain.hosts.pace import PaceRules
@@ -74,6 +75,16 @@ def host_rules(settings: Settings) -> HostRules:
     return HostRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
 
 
+def prices_of(settings: Settings) -> Prices:
+    return Prices(
+        settings.price_request,
+        settings.price_gb,
+        settings.price_browser_hour,
+        settings.price_cpu_hour,
+        settings.price_proxy_gb,
+    )
+
+
 def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
     return WorkerConfig(
         egress_allow=[str(entry) for entry in settings.egress_allow],
@@ -96,6 +107,8 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         retry_base_s=settings.retry_base_seconds,
         retry_factor=settings.retry_factor,
         retry_cap_s=settings.retry_cap_seconds,
+        smtp_url="" if settings.smtp_url is None else settings.smtp_url.get_secret_value(),
+        smtp_from=settings.smtp_from or "",
         vault_keys=keys.texts() if keys else [],
     )
 

@@ -36,7 +36,7 @@ async def count_proxies(settings: Settings) -> dict[str, int]:
         await store.close()
 
 
-async def read_progress(settings: Settings, job_id: str) -> RefreshProgress:
+async def read_refresh_progress(settings: Settings, job_id: str) -> RefreshProgress:
     store = open_for_reading(settings.store_url)
     try:
         return await store.proxies.progress(job_id)

@@ -18,10 +18,12 @@ from corral.domain.runs.node import NodeInfo, NodeRole
 from corral.domain.runs.queues import EVERY_QUEUE, Queue
 from corral.domain.runs.run import NewRun
 from corral.engine.hosts.permits import Permits
+from corral.engine.hosts.site_paces import SitePaces
 from corral.engine.hosts.standalone_limiter import StandaloneLimiter
 from corral.engine.node.heartbeat_record import NodeHeartbeat
 from corral.engine.node.node import Node
 from corral.engine.node.sources import (
+    ChosenRunsSource,
     MessageSource,
     NewRunSource,
     PollingSource,
@@ -39,6 +41,7 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.wiring.options import host_rules
 from corral.wiring.probe import prober
+from corral.wiring.site_books import SiteBooks
 
 if TYPE_CHECKING:
     from corral.transport.broker import Broker
@@ -46,6 +49,7 @@ if TYPE_CHECKING:
 
 
 from corral.wiring.app import App, WorkPlan, assemble
+from corral.wiring.campaigns import make_site_parts
 from corral.wiring.vault import check_vault_keys
 
 
@@ -118,6 +122,21 @@ async def open_workflow_node(settings: Settings, workflow_id: str) -> AsyncItera
 
 
 @asynccontextmanager
+async def open_campaign_node(settings: Settings) -> AsyncIterator[tuple[App, ChosenRunsSource]]:
+    """For a program that executes the sites of its own campaigns, and no other run."""
+    sources: list[ChosenRunsSource] = []
+
+    def make_source(store: Store) -> ChosenRunsSource:
+        sources.append(ChosenRunsSource(store))
+        return sources[0]
+
+    plan = _NodePlan(make_source, (), NodeRole.SINGLE, processes=settings.workers)
+    async with _open(settings, plan, is_api=False) as app:
+        app.sites.keeper.take_alerts = sources[0].choose
+        yield app, sources[0]
+
+
+@asynccontextmanager
 async def open_queue_node(settings: Settings) -> AsyncIterator[App]:
     """For a command that executes the scripts of the queue, and no other run."""
     queues = (Queue.SCRIPT,)
@@ -147,14 +166,18 @@ async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> 
     store = open_store(settings.store_url)
     permits = Permits()
     hints, broker = _transport(settings)
-    door = StandaloneLimiter(store.hosts, host_rules(settings)) if is_api else None
+    books = SiteBooks(settings.site_config, store)
+    door = StandaloneLimiter(store.hosts, host_rules(settings), SitePaces(books.read)) if is_api else None
     source = None if plan is None else plan.make_source(store)
     try:
+        if plan is not None or is_api:
+            books.check()
         keys = await check_vault_keys(settings, store)
         host_access = permits if plan is not None or is_api else UNLIMITED
         async with monitor_loop("client" if plan is None else "node"), prober(settings, host_access) as probe:
-            work = None if plan is None or source is None else WorkPlan(source, plan.processes)
+            work = None if plan is None or source is None else WorkPlan(source, plan.processes, SitePaces(books.read))
             app = assemble(settings, store, probe, keys, work=work, hints=hints, door=door)
+            app.sites = make_site_parts(app, books)
             app.permits, app.broker = permits, broker
             if plan is not None:
                 _register(app, plan, source)

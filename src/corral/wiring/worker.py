@@ -15,6 +15,7 @@ from corral.domain.ports.proxies import NO_POOL, ProxySource
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.worker.kinds import registry
 from corral.engine.worker.kinds.spec import WorkerParts
+from corral.fetch.alerts import AlertDelivery
 from corral.fetch.api_replay import ApiReplayExecutor
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import BrowserLimits
@@ -25,6 +26,7 @@ from corral.fetch.crawl.files import FileKeeper
 from corral.fetch.crawl.strategy import CrawlVisitor, Ways
 from corral.fetch.crawl.visit import HttpVisitor
 from corral.fetch.egress.client import Egress
+from corral.fetch.egress.mail import Mailer
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import PageReader, ParsePool
@@ -159,6 +161,7 @@ async def worker_kinds(
         exports_folder=Path(config.exports_dir) if config.exports_dir else None,
         proxy_reader=SourceReader(egress),
         proxy_checker=ProxyChecker(egress, keys),
+        alerts=AlertDelivery(egress, keys, Mailer(config.smtp_url, config.smtp_from)),
         host_access=host_access,
         retry_policy=_retry_policy(config),
     )

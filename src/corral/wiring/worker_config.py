@@ -30,4 +30,6 @@ class WorkerConfig:
     retry_base_s: float = 10.0
     retry_factor: float = 3.0
     retry_cap_s: float = 300.0
+    smtp_url: str = field(default="", repr=False)  # of alerts by mail
+    smtp_from: str = ""
     vault_keys: list[str] = field(default_factory=list, repr=False)  # what opens the sessions of jobs

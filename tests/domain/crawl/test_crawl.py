@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corral.domain.cost.spent import Spent
+from corral.domain.crawl.budgets import budget_used_up, room_in
 from corral.domain.crawl.crawl import (
     HOST_BUDGET,
     Bounds,
     Counts,
     CrawlPlan,
     StoppedBy,
-    budget_used_up,
     eta_range,
     final_state,
     percent,
-    room_in,
 )
 from corral.domain.crawl.option_values import Order
 from corral.domain.crawl.summary import count_omissions
@@ -67,6 +67,9 @@ FULL = {
     "only_fields": True,
     "record_key": ["title"],
     "listing": {"item_links": {"css": "h2 > a"}},
+    "budget": {"requests": 100, "cost": 0.5},
+    "prices": {"request": 0.001},
+    "memory_mib": 64,
 }
 
 
@@ -218,10 +221,10 @@ def test_progress_is_told_of_what_will_be_fetched() -> None:
 
 def test_the_budget_counts_what_is_under_way() -> None:
     given = plan(max_pages=10, max_bytes=1000)
-    assert room_in(given.bounds, Counts(done=5, failed=1, leased=3, pending=50), 0) == 1
-    assert room_in(given.bounds, Counts(done=5, failed=1, leased=4, pending=50), 0) == 0
-    assert room_in(given.bounds, Counts(done=1), 1000) == 0
-    assert room_in(Bounds(), Counts(done=10**9), 10**15) > 10**9
+    assert room_in(given.bounds, Counts(done=5, failed=1, leased=3, pending=50), Spent(size=0)) == 1
+    assert room_in(given.bounds, Counts(done=5, failed=1, leased=4, pending=50), Spent(size=0)) == 0
+    assert room_in(given.bounds, Counts(done=1), Spent(size=1000)) == 0
+    assert room_in(Bounds(), Counts(done=10**9), Spent(size=10**15)) > 10**9
 
 
 def test_which_budget_was_used_up_is_told() -> None:

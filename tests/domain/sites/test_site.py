@@ -55,3 +55,21 @@ def test_rates_stay_between_nothing_and_everything(outcomes: list[bool]) -> None
     assert 0 <= memory.success_rate <= 1
     assert 0 <= memory.yield_rate <= 1
     assert memory.attempts == len(outcomes)
+
+
+def costing(strategy: Strategy, cost_ms: int, found: int) -> Memory:
+    memory = Memory("example.org", "k", strategy)
+    for _ in range(5):
+        seen = Observation("example.org", "k", strategy, succeeded=True, requested=10, found=found, cost_ms=cost_ms)
+        memory = memory.after(seen)
+    return memory
+
+
+def test_auto_chooses_by_cost_and_yield() -> None:
+    slow_http, replay = costing(Strategy.HTTP, 900, 10), costing(Strategy.API_REPLAY, 300, 10)
+    assert proven([slow_http, replay]) == replay, "the cheaper one"
+    poor_replay = costing(Strategy.API_REPLAY, 300, 2)
+    assert proven([slow_http, poor_replay]) == slow_http, "cheaper for what it finds"
+    browser = costing(Strategy.BROWSER, 300, 10)
+    assert proven([slow_http, browser]) == slow_http, "a second in a browser weighs more"
+    assert proven([costing(Strategy.HTTP, 9000, 10), browser]) == browser

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from corral.domain.hosts.breaker import Breaker, BreakerRules
-from corral.domain.hosts.limiter import HostRules
+from corral.domain.hosts.limiter import HostRules, SitePace
 from corral.domain.hosts.pace import PaceRules
 from corral.domain.hosts.quota import QuotaGrant
 from corral.domain.net.url import Target, parse_target
@@ -312,3 +312,15 @@ async def test_a_visit_that_is_broken_off_gives_its_turn_back() -> None:
     await asyncio.gather(waiting, return_exceptions=True)
     holding.end(None)
     await inside(worker)
+
+
+async def test_the_configuration_of_a_site_bounds_what_a_crawl_may_ask_for() -> None:
+    notes = Notes()
+    rules = HostRules(PaceRules(32, 0.0), BreakerRules(5, 300.0))
+    paces = {SITE.authority: SitePace(concurrency=2)}
+    notes.limiter = limiter = HostLimiter(rules, notes, pace_of=paces.get)
+    assert limiter.run_room(SITE.authority, 0).runs == 2
+    worker = Worker(limiter)
+    visits = [worker.permits.visit(at_once=20) for _ in range(5)]
+    entered = await asyncio.gather(*(visit.enter(SITE) for visit in visits))
+    assert [each is None for each in entered].count(True) == 2

@@ -13,6 +13,7 @@ from corral.api.own_code import refuse_own_code
 from corral.api.routing import make_router
 from corral.api.schemas.common import Deleted, JobChange, JobCreate, JobRead
 from corral.api.schemas.fields import OwnCode, field_specs
+from corral.domain.cost.budget import Budget
 from corral.domain.errors import BadInput
 from corral.domain.fields.own_code import without_parser
 from corral.domain.fields.record_key import parse_record_key
@@ -55,6 +56,7 @@ def _job_of(body: JobCreate, corral: Corral) -> Job:
         on_missing=OnTrouble(body.on_missing),
         record_key=parse_record_key(body.record_key),
         quality=body.quality.thresholds(),
+        budget=Budget.of(body.budget),
     )
 
 
@@ -109,6 +111,7 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "on_captcha": OnTrouble,
     "on_missing": OnTrouble,
     "quality": lambda quality: quality.thresholds(),
+    "budget": Budget.of,
 }
 # The key of the records may be null as well: then it is the URL.
 _KEY = "record_key"

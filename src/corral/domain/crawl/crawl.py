@@ -6,6 +6,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from corral.domain.cost.budget import Budget
+from corral.domain.cost.spent import FREE, Prices
 from corral.domain.crawl import option_values
 from corral.domain.crawl.option_values import AUTO, BROWSER, Order
 from corral.domain.crawl.scope import MAX_DEPTH, Scope
@@ -103,6 +105,8 @@ class Bounds(NamedTuple):
     pages_each: int = 0  # that have to wait for each of them to be asked for
     concurrency: int = 1  # of all of them together
     record_key: tuple[str, ...] = ()  # see Job.record_key
+    budget: Budget = Budget()
+    prices: Prices = FREE
 
 
 _FLAGS = frozenset(
@@ -163,6 +167,9 @@ class CrawlPlan:
     listing: dict[str, Any] | None = (
         None  # the start page is a list, and its pages are the items: see domain.crawl.job_pages
     )
+    budget: dict[str, float] | None = None  # see domain.cost.budget; a crawl that uses it up is partial
+    prices: dict[str, float] | None = None  # by which the budget counts its cost
+    memory_mib: int | None = None  # memory for reading one page
 
     @property
     def max_depth(self) -> int:
@@ -209,7 +216,8 @@ class CrawlPlan:
             workers = 1  # otherwise a helper would be scheduled as a browser run of one page
         # A helper needs room for at least one page.
         sharing = (min(workers, self.concurrency), each, self.concurrency)
-        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing, self.record_key)
+        spending = (Budget.of(self.budget), Prices(**(self.prices or {})))
+        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing, self.record_key, *spending)
 
     def document(self) -> dict[str, Any]:
         """Serialize the plan for the run; `of` parses it again."""
@@ -223,8 +231,9 @@ class CrawlPlan:
         if not self.page_fields:
             del told["page_fields"]  # so that plans equal those stored by older versions
         told["record_key"] = list(self.record_key)
-        if not self.record_key:
-            del told["record_key"]
+        for name in ("record_key", "budget", "prices", "memory_mib"):
+            if not told[name]:
+                del told[name]
         told["scope"] = self.scope.document()
         told["max_depth"] = told["scope"].pop("max_depth")
         return told
@@ -258,6 +267,8 @@ class CrawlPlan:
             page_fields=parse_page_fields(document.get("page_fields")),
             listing=option_values.parse_listing(document.get("listing")),
             record_key=parse_record_key(document.get("record_key") or None),
+            budget=Budget.of(document.get("budget")).document() or None,
+            prices=option_values.parse_prices(document.get("prices")),
         )
         check_record_key(plan.record_key, plan.every_spec)
         return plan
@@ -311,25 +322,6 @@ def why_failed(
     most = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
     code, _, detail = (most or "network:pages").partition(":")
     return FailureCode(code), detail, said
-
-
-def room_in(bounds: Bounds, counts: Counts, total_bytes: int) -> float:
-    """Return how many more pages may be started, counting those in flight."""
-    if bounds.max_bytes is not None and total_bytes >= bounds.max_bytes:
-        return 0
-    if bounds.max_pages is None:
-        return float("inf")
-    return max(0, bounds.max_pages - counts.fetched - counts.leased)
-
-
-def budget_used_up(plan: CrawlPlan, counts: Counts, total_bytes: int, reasons: Mapping[str, int]) -> str | None:
-    """Return the budget of the plan that stops a crawl with known URLs left."""
-    has_more = counts.pending + counts.deferred > 0
-    if plan.max_bytes is not None and total_bytes >= plan.max_bytes and has_more:
-        return "max_bytes"
-    if counts.fetched >= plan.max_pages and has_more:
-        return "max_pages"
-    return "max_per_host" if reasons.get(HOST_BUDGET) else None
 
 
 def percent(counts: Counts, plan: CrawlPlan) -> float:

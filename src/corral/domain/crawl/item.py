@@ -4,6 +4,7 @@ import hashlib
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.crawl.traps import DEFERRING
 from corral.domain.runs.outcome import WaitReason
@@ -139,6 +140,9 @@ class ItemResult(NamedTuple):
     depth: int | None = None  # the depth at which it was read, which its links were judged by
     counts: bool = True  # as an attempt, where it is to be tried again
     more: tuple[tuple[str, dict[str, Any] | None], ...] = ()  # further records of the page, with their details
+    requests: int = 0  # that it took
+    browser_ms: int = 0  # of `took_ms`, in a browser
+    cpu_ms: int = 0  # processor time of reading it
 
     def split_records(self) -> "list[ItemResult]":
         """One result per record of the page: the second has the key of the item and `#2`."""
@@ -184,6 +188,7 @@ class Batch(NamedTuple):
     examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
     held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
     row_keys: dict[str, Any] | None = None  # to the last report, with a record key: see describe_keys
+    spent: Spent = Spent()  # by the crawl so far
 
 
 class StoredItem(NamedTuple):

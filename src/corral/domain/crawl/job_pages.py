@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from corral.domain.cost.spent import FREE, Prices
+from corral.domain.crawl.budgets import budget_options
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.errors import BadInput
@@ -71,6 +73,8 @@ def check_pages(job: Job, *, is_draft: bool = False) -> None:
     """Raise BadInput for options that exclude each other. A draft may be incomplete."""
     config = job.list_config
     if job.crawl_mode is CrawlMode.SINGLE:
+        if not job.budget.is_empty:
+            raise BadInput("a budget needs crawl_mode list or crawl", field="budget", hint="name one")
         if config is not None and not is_draft:
             raise BadInput("list_config needs crawl_mode list or crawl", field="list_config", hint="name one")
         return
@@ -92,7 +96,7 @@ def check_pages(job: Job, *, is_draft: bool = False) -> None:
             raise BadInput(f"{strange[0]} needs crawl_mode list", field=f"list_config.{strange[0]}", hint=hint)
 
 
-def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
+def plan_of_job(job: Job, max_attempts: int, prices: Prices = FREE) -> CrawlPlan:
     """Return the crawl plan of a run of the job."""
     config: dict[str, Any] = {name: value for name, value in (job.list_config or {}).items() if value is not None}
     document: dict[str, Any] = {
@@ -113,8 +117,9 @@ def plan_of_job(job: Job, max_attempts: int) -> CrawlPlan:
     }
     if job.requires_auth:
         document["workers"] = 1  # the login is with the run itself
+    document |= budget_options(job.budget, prices)
     if job.timeout_s is not None:
-        document["max_seconds"] = max(1.0, job.timeout_s)
+        document["max_seconds"] = max(1.0, min(job.timeout_s, job.budget.seconds or job.timeout_s))
     if job.crawl_mode is CrawlMode.LIST:
         # The user selected these links: trap detection, canonical links and noindex do not apply to them.
         chosen = {"avoid_traps": False, "use_canonical": False, "obey_noindex": False, "follow_nofollow": True}

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+from corral.domain.cost.spent import PRICES
 from corral.domain.crawl.scope import MAX_DEPTH
 from corral.domain.errors import BadInput
 from corral.domain.net.url import parse_target
@@ -33,6 +34,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
     "delay_s": (0, 3600, True),
     "browser_pages": (0, 1_000_000, False),
     "max_scrolls": (0, 10_000, False),
+    "memory_mib": (16, 16_384, True),
 }
 
 
@@ -79,6 +81,18 @@ def parse_keywords(value: object, order: Order) -> tuple[str, ...]:
     if order is not Order.BEST:
         raise BadInput("keywords need order=best", field="keywords", hint="order=best")
     return tuple(dict.fromkeys(each.strip().lower() for each in value))
+
+
+def parse_prices(value: object) -> dict[str, float] | None:
+    """Parse the prices by which a budget counts; they come from the settings."""
+    if not value:
+        return None
+    is_right = isinstance(value, Mapping) and all(
+        name in PRICES and isinstance(price, int | float) and price >= 0 for name, price in value.items()
+    )
+    if not isinstance(value, Mapping) or not is_right:
+        raise BadInput("prices must map units to money", field="prices", hint=f"units: {', '.join(PRICES)}")
+    return {str(name): float(price) for name, price in value.items()} or None
 
 
 def parse_since(value: object) -> str | None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from corral.domain.cost.spent import NOTHING, Spent
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import ItemResult
 
@@ -18,6 +19,13 @@ class Tally(NamedTuple):
     pages: int
     size: int  # bytes that arrived
     took_ms: int
+    requests: int = 0
+    browser_ms: int = 0
+    cpu_ms: int = 0
+
+    @property
+    def spent(self) -> Spent:
+        return Spent(self.requests, self.size, self.took_ms, self.browser_ms, self.cpu_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,7 @@ class SiteStatistics:
     size: int = 0
     took_ms: int = 0
     seen_at: int = 0
+    spent: Spent = NOTHING
 
     @property
     def attempts(self) -> int:
@@ -59,26 +68,26 @@ def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
         if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
             continue  # some of its links are told beforehand, or it only waits for its turn
         kind = (each.reason or "").partition(":")[0]
-        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0, 0, 0])
-        sum_[0] += 1
-        sum_[1] += each.size
-        sum_[2] += each.took_ms
+        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0] * 6)
+        numbers = (1, each.size, each.took_ms, each.requests, each.browser_ms, each.cpu_ms)
+        sum_[:] = [one + two for one, two in zip(sum_, numbers, strict=True)]
     return [Tally(host, ItemState(state), kind, *sums[host, state, kind]) for host, state, kind in sorted(sums)]
 
 
 def statistics_of(host: str, tallies: Iterable[Tally], seen_at: int) -> SiteStatistics:
     by_state: dict[ItemState, Counter[str]] = {state: Counter() for state in ItemState}
-    size = took_ms = 0
+    spent = Spent()
     for each in tallies:
         by_state[each.state][each.kind] += each.pages
-        size, took_ms = size + each.size, took_ms + each.took_ms
+        spent = spent.plus(each.spent)
     return SiteStatistics(
         host,
         by_state[ItemState.DONE].total(),
         by_state[ItemState.FAILED],
         by_state[ItemState.SKIPPED] + by_state[ItemState.MISSING],
         by_state[ItemState.PENDING],
-        size,
-        took_ms,
+        spent.size,
+        spent.took_ms,
         seen_at,
+        spent,
     )

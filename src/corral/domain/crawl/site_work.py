@@ -1,6 +1,6 @@
 """Scraping a list of URLs of one site: the plan of its crawl, and its progress."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -24,8 +24,11 @@ class SiteWork:
     plan: CrawlPlan
 
     @staticmethod
-    def of(site: str, urls: Sequence[str]) -> "SiteWork":
-        """Plan exactly these pages: no links are followed, no duplicates or suspected traps are excluded."""
+    def of(site: str, urls: Sequence[str], options: Mapping[str, object] | None = None) -> "SiteWork":
+        """Plan exactly these pages: no links are followed, no duplicates or suspected traps are excluded.
+
+        `options` are further options of the crawl.
+        """
         if not 1 <= len(site.strip()) <= MAX_NAME_CHARS:
             raise BadInput("a site needs a name", field="site", hint=f"1 to {MAX_NAME_CHARS} characters")
         if isinstance(urls, str) or not urls:
@@ -38,6 +41,7 @@ class SiteWork:
             "use_canonical": False,
             "obey_noindex": False,
             "avoid_traps": False,
+            **(options or {}),
         }
         return SiteWork(site.strip(), CrawlPlan.of(plan))
 

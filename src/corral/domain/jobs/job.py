@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from corral.domain.cost.budget import NO_BUDGET, Budget
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
 from corral.domain.net.proxy import ProxyPolicy
@@ -67,6 +68,7 @@ class Job:
     on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
     record_key: tuple[str, ...] = ()  # fields by which a row is recognized in later runs; () is its URL
     quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier runs
+    budget: Budget = NO_BUDGET  # of one run; only of jobs over many pages
     # Hosts that the user typed at the terminal; the job may reach them even if they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

@@ -1,4 +1,5 @@
-"""Domains under which anyone can register a name, such as `co.uk` and `github.io`: no site may set cookies for them."""
+"""Domains under which anyone can register a name, such as `co.uk` and `github.io`: no site may set cookies for them,
+and the next label makes the site."""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -20,3 +21,13 @@ def _load_suffixes() -> "PublicSuffixList":
 def is_public_suffix(domain: str) -> bool:
     """True for an entry of the public suffix list, and for every single label. `domain` is lower-case ASCII."""
     return "." not in domain or bool(_load_suffixes().is_public(domain))
+
+
+# Memo: the pages of a site have few hosts.
+@lru_cache(maxsize=1024)
+def registrable_domain(host: str) -> str:
+    """Return the public suffix and one label more; the host itself if it has no more. `host` is lower-case ASCII."""
+    bare = host.removeprefix("www.") or host
+    if "." not in bare:
+        return bare
+    return str(_load_suffixes().privatesuffix(bare) or _load_suffixes().privatesuffix(host) or bare)

@@ -69,6 +69,12 @@ class FrontierClient(Protocol):
         ...
 
 
+class AlertSender(Protocol):
+    """Delivers the alert of a run."""
+
+    async def send(self, task: Task) -> Outcome: ...
+
+
 class RunKind(Protocol):
     """How runs of one kind are executed, inside a worker process."""
 

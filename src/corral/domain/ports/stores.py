@@ -80,6 +80,10 @@ class RunStore(Protocol):
         """True if writes are committed in the order of the calls."""
         ...
 
+    async def newest(self, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
+        """Runs newest first, older than the id `before`."""
+        ...
+
     async def add(
         self, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
     ) -> tuple[list[str], bool]: ...

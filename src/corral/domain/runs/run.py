@@ -158,6 +158,7 @@ PROXY_REFRESH = "proxy_refresh"  # reads the sources of proxies and starts the c
 PROXY_CHECK = "proxy_check"  # checks a chunk of the proxy pool
 CRAWL = "crawl"  # the kind of a run with items that are URLs
 CRAWL_HELPER = "crawl_helper"  # a run that reads pages of its parent, a crawl
+ALERT = "alert"  # the kind of a run that delivers an alert
 WITH_ITEMS = frozenset({CRAWL, CRAWL_HELPER})
 KIND_ALIASES: dict[str, str] = {"share": CRAWL_HELPER, "drill": SELFTEST}  # kinds as older versions wrote them
 
@@ -211,6 +212,7 @@ class Lease(NamedTuple):
     @property
     def kids(self) -> set[str]:
         """The keys of the vault that its worker needs."""
-        proxy, session = self.run.payload.read(CommonPayload).proxy, self.login
-        sealed = [session.kid if session else None, proxy.kid if proxy else None]
+        payload, session = self.run.payload.read(CommonPayload), self.login
+        proxy = payload.proxy
+        sealed = [session.kid if session else None, proxy.kid if proxy else None, payload.secret_kid]
         return {kid for kid in sealed if kid is not None}

@@ -13,7 +13,9 @@ FADES_TO = 0.85
 MIN_WEIGHT = 2.5
 MIN_SUCCESS = 0.8
 
-_CHEAPEST_FIRST = (Strategy.HTTP, Strategy.API_REPLAY, Strategy.BROWSER)
+# How much a second of each strategy weighs: a browser holds a hundred times the memory, and several processes. Of equal
+# costs, the first wins.
+_WEIGHTS = {Strategy.HTTP: 1.0, Strategy.API_REPLAY: 1.0, Strategy.BROWSER: 10.0}
 
 
 def fields_key(names: Iterable[str]) -> str:
@@ -86,11 +88,17 @@ def is_worth_trying(memory: Memory | None) -> bool:
     return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
 
 
+def expected_cost(memory: Memory) -> float:
+    """Return what one set of fields costs: time, weighted by the strategy, for what it finds."""
+    return _WEIGHTS[memory.strategy] * memory.mean_cost_ms / max(memory.yield_rate, 0.01)
+
+
 def proven(memories: Sequence[Memory]) -> Memory | None:
-    """Return the cheapest strategy with enough evidence that it works, or None."""
-    good = {
-        memory.strategy: memory
+    """Return the strategy with the lowest expected cost among those with enough evidence that they work, or None."""
+    good = [
+        memory
         for memory in memories
-        if memory.weight >= MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS
-    }
-    return next((good[strategy] for strategy in _CHEAPEST_FIRST if strategy in good), None)
+        if memory.weight >= MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS and memory.strategy in _WEIGHTS
+    ]
+    order = list(_WEIGHTS)
+    return min(good, key=lambda each: (expected_cost(each), order.index(each.strategy)), default=None)

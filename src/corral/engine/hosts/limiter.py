@@ -15,7 +15,7 @@ from dataclasses import replace
 import structlog
 
 from corral.domain.hosts.breaker import Breaker, Sign
-from corral.domain.hosts.limiter import Answer, HostCondition, HostRules, RunRoom, Wait
+from corral.domain.hosts.limiter import Answer, HostCondition, HostRules, RunRoom, SitePace, Wait
 from corral.domain.hosts.quota import QUOTA_S, QuotaGrant
 from corral.domain.runs.outcome import WaitReason
 from corral.engine.hosts.host_state import HostState, LimiterBackend, PendingRequest, SlotHolder
@@ -51,11 +51,13 @@ class HostLimiter:
         rules: HostRules,
         keeper: LimiterBackend,
         *,
+        pace_of: Callable[[str], SitePace | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._rules = rules
         self._keeper = keeper
+        self._pace_of = pace_of  # by host key, from the configuration of sites
         self.clock = clock
         self._chance = chance
         self.hosts: dict[str, HostState] = {}
@@ -65,6 +67,9 @@ class HostLimiter:
 
     def rules_of(self, host: HostState) -> HostRules:
         pace = replace(self._rules.pace, concurrency=max(self._rules.pace.concurrency, host.at_once))
+        configured = self._pace_of(host.host_key)
+        if configured is not None:
+            pace = configured.over(pace)
         if host.said is not None:
             pace = host.said.over(pace)
         if host.crawl_delay_s is not None and host.crawl_delay_until > self.clock():
@@ -96,7 +101,7 @@ class HostLimiter:
         """Return how many more runs of this host this node should claim."""
         host, now = self.hosts.get(host_key), self.clock()
         if host is None:
-            return HostCondition().run_room(now, self._rules, held)
+            return HostCondition().run_room(now, self.rules_of(HostState(host_key)), held)
         if self.short.get(host_key, 0.0) > now:
             return RunRoom(0, WaitReason.PACE, self.short[host_key] - now)
         slots = host.slots(now) if host.is_contested_at(now) else math.inf

@@ -25,6 +25,7 @@ from corral.engine.hosts.host_state import HostState
 from corral.engine.hosts.limiter import HostLimiter
 from corral.engine.hosts.quotas import HostQuotas
 from corral.engine.hosts.run_room import Crowds, RunRooms
+from corral.engine.hosts.site_paces import SitePaces
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -33,6 +34,7 @@ _EVERY_S = 1.0
 # A page that was released and has not requested its host by now will not do so.
 _CALL_AGAIN_S = 5.0
 _CLEAN_EVERY = 600
+_SITES_EVERY = 2
 _FORGOTTEN_AFTER_S = 86_400.0
 _MAX_CHANGES = 20_000
 
@@ -51,6 +53,7 @@ class LimiterSync:
         write: Callable[[Coroutine[Any, Any, Any]], None],
         *,
         wake: Callable[[], None] = lambda: None,
+        sites: SitePaces | None = None,
     ) -> None:
         self._store = store
         self._rules = rules
@@ -63,11 +66,13 @@ class LimiterSync:
         self._since_ms = 0
         self._rounds = 0
         self._crowds = Crowds()
-        self.limiter = HostLimiter(rules, self)
+        self._sites = sites or SitePaces()
+        self.limiter = HostLimiter(rules, self, pace_of=self._sites.find)
         self._parts = HostQuotas(store, owner, self.limiter, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Load the breakers before the first claim: a breaker stays open across a restart."""
+        await self._until_stored(self._sites.refresh)
         await self._until_stored(self._adopt_all)
         spawn(self._run())
         spawn(self._parts.run())
@@ -87,11 +92,18 @@ class LimiterSync:
             for host_key in touched:
                 self._touched.pop(host_key, None)
         await self._adopt_all()
+        await self._follow_sites()
         for host_key in list(self.limiter.watched):
             host = self.limiter.hosts[host_key]
             self.limiter.look(host)
             await self._call_up(host)
         await self._free_forgotten()
+
+    async def _follow_sites(self) -> None:
+        """Apply configurations of sites that were changed."""
+        if self._rounds % _SITES_EVERY == 0 and await self._sites.refresh():
+            for host in list(self.limiter.hosts.values()):
+                self.limiter.look(host)
 
     async def _free_forgotten(self) -> None:
         """Wake pages that were deferred while their host became free."""

@@ -10,6 +10,7 @@ from corral.domain.errors import StorageError
 from corral.domain.hosts.limiter import HostRules
 from corral.domain.ports.stores import HostStore
 from corral.engine.hosts.limiter_sync import LimiterSync
+from corral.engine.hosts.site_paces import SitePaces
 from corral.runtime.new_ids import new_owner
 
 log = structlog.get_logger()
@@ -17,11 +18,11 @@ T = TypeVar("T")
 
 
 class StandaloneLimiter:
-    def __init__(self, store: HostStore, rules: HostRules) -> None:
+    def __init__(self, store: HostStore, rules: HostRules, sites: SitePaces | None = None) -> None:
         self._store = store
         self._owner = new_owner()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._keeper = LimiterSync(store, self._owner, rules, _once, self._spawn)
+        self._keeper = LimiterSync(store, self._owner, rules, _once, self._spawn, sites=sites)
         self.limiter = self._keeper.limiter
 
     async def start(self) -> None:

@@ -72,9 +72,9 @@ class Node:
         self._store = store
         self._policy, self._options = policy, options
         self._pulse = pulse
-        rules = options.host_rules
+        limits = (options.host_rules, self._until_stored, self._write)
         calls = StoreCalls(store, self._write, ProxyCalls(store, options.proxies, self.wake), self._tell_keys)
-        self._sync = LimiterSync(store.hosts, self.owner, rules, self._until_stored, self._write, wake=self.wake)
+        self._sync = LimiterSync(store.hosts, self.owner, *limits, wake=self.wake, sites=options.site_paces)
         self.limiter = self._sync.limiter
         stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
         self.progress = ProgressWriter(store.runs, self._write, pulse.beat)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.hosts.limiter import HostRules
+from corral.engine.hosts.site_paces import SitePaces
 from corral.engine.node.assign import WorkerLimits
 from corral.engine.refresh.calls import ProxyOptions
 
@@ -21,5 +22,6 @@ class NodeOptions:
     max_memory_mib: int = 0  # of a worker process; 0 is no limit
     proxies: ProxyOptions = field(default_factory=ProxyOptions)
     host_rules: HostRules = field(default_factory=HostRules)
+    site_paces: SitePaces = field(default_factory=SitePaces)
     # Returns all vault keys if the workers lack one of the given ones, else None.
     keys_for: Callable[[Iterable[str]], list[str] | None] = lambda _: None

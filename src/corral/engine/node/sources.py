@@ -92,6 +92,33 @@ class RunSetSource:
         return []
 
 
+class ChosenRunsSource:
+    """Claims the runs that a command or a program chose, and no others."""
+
+    def __init__(self, store: EngineStore) -> None:
+        self._store = store
+        self._chosen: dict[str, Helpers] = {}
+
+    def choose(self, run_ids: Iterable[str]) -> None:
+        self._chosen |= {run_id: Helpers(self._store.crawls, run_id) for run_id in run_ids}
+
+    async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
+        most = room if lanes.crawls is None else min(room, lanes.crawls)
+        leases: list[Lease] = []
+        for run_id in self._chosen:
+            if len(leases) >= most:
+                break
+            leases += await self._store.runs.claim_one(run_id, owner, LEASE_S, hosts)
+        return leases
+
+    async def helpers(self, owner: Owner, room: int) -> list[Lease]:
+        for helpers in self._chosen.values():
+            leases = await helpers.claim(owner, room)
+            if leases:
+                return leases
+        return []
+
+
 class NewRunSource(SingleRunSource):
     """Adds the one run of a command with its first claim, in one transaction: no other node can take it."""
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from corral.domain.cost.spent import FREE, Prices
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
@@ -54,12 +55,14 @@ class Submitter:
         wake: Waker = lambda *_: None,
         abort: Callable[[str], None] = lambda _: None,
         usual_policy: UsualPolicy = connect_directly,
+        prices: Prices = FREE,
     ) -> None:
         self._usual_policy = usual_policy
         self._store = store
         self._prober = prober
         self._wake = wake
         self._abort = abort
+        self._prices = prices
 
     async def start(
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
@@ -176,7 +179,8 @@ class Submitter:
 
     async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
         check_pages(job)
-        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts)
+        prices = self._prices.with_proxy() if is_proxied(job) else self._prices
+        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts, prices)
         priority = job.priority if chosen.priority is None else chosen.priority
         access = CrawlAccess(
             proxy=job.proxy, verify_tls=job.verify_tls, requires_auth=job.requires_auth, quality=job.quality

@@ -6,7 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from corral.domain.cost.spent import SPENT, attempt_spent
 from corral.domain.crawl.item import Batch, BatchReport
+from corral.domain.jobs.job import Strategy
 from corral.domain.ports.execution import FrontierClient, RunKind, Task
 from corral.domain.quality.run_profile import ObservedData
 from corral.domain.redaction import redact, redact_nested
@@ -81,6 +83,7 @@ def settlement_of(
         "epoch": run.epoch,
         "duration_s": round(took_s, 4),
         "outcome": "fetched",
+        SPENT: attempt_spent(outcome.stats, took_s, in_browser=run.resolved_strategy is Strategy.BROWSER)._asdict(),
     }
     if isinstance(outcome, Failed):
         entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}

@@ -34,9 +34,10 @@ from corral.domain.sites.session import SessionState
 from corral.extract.classify.shells import script_loads_more
 from corral.fetch.browser.crawl_page import Rendering, ScrollPlan
 from corral.fetch.crawl.list_replay import replay_list
+from corral.fetch.crawl.metering import add_cost, count_browser
 from corral.fetch.crawl.scrolling import PROBE_STEPS, may_replay, needs_browser, report_cut, scroll_plan
 from corral.fetch.crawl.visit import HttpVisitor, decide_result, fields_wanted, page_in_order
-from corral.fetch.egress.context import Route
+from corral.fetch.egress.context import CostMeter, Route
 from corral.fetch.faults import fault
 from corral.fetch.proxy.credentials import open_proxy
 from corral.fetch.proxy.pool_session import PoolAccess
@@ -150,6 +151,7 @@ class RunVisitor:
     recipes: list[dict[str, Any]] = field(default_factory=list)
     progress: ListProgress = field(default_factory=ListProgress)
     turns: dict[str, float] = field(default_factory=dict)  # by host: when its next page may be requested
+    meters: dict[int, CostMeter] = field(default_factory=dict)  # by the id of the item under way
 
     def __post_init__(self) -> None:
         self.recipes += self.task.payload.read(CrawlPayload).recipes
@@ -157,7 +159,11 @@ class RunVisitor:
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed | Deferred:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
             await self._wait_for_turn(item.url, self.plan.delay_s)
-        ended = await self._visit_by_strategy(item)
+        meter = self.meters[item.id] = CostMeter()
+        try:
+            ended = add_cost(await self._visit_by_strategy(item), meter)
+        finally:
+            del self.meters[item.id]
         if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
             dead = mark_expired_session(ended)
             return dead if isinstance(dead, Failed) else ended
@@ -180,7 +186,9 @@ class RunVisitor:
         return await self._visit_by_need(item)
 
     async def _fetch(self, item: Item) -> ItemResult | Failed | Deferred:
-        return await self.ways.http.visit(item, self.plan, self.task, self.route, progress=self.progress)
+        return await self.ways.http.visit(
+            item, self.plan, self.task, self.route, progress=self.progress, meter=self.meters.get(item.id)
+        )
 
     async def _visit_by_need(self, item: Item) -> ItemResult | Failed | Deferred:
         """Fetch the page in the cheapest way that returns the requested content."""
@@ -269,7 +277,10 @@ class RunVisitor:
             rendering = Rendering(item.url, ask, scroll, wants_calls=wants_calls)
             payload = self._page_payload(item, fields_wanted(self.plan, ask, item.url))
             timeout_s = self.ways.browser_s + scroll.seconds
-            return rendering, await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
+            loading = time.monotonic()
+            outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
+            count_browser(self.meters.get(item.id), outcome, loading)
+            return rendering, outcome
 
     async def _finish(self, item: Item, rendering: Rendering, outcome: Outcome) -> ItemResult | Failed | Deferred:
         """Return the result of a page that a browser loaded."""

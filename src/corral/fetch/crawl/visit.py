@@ -42,7 +42,7 @@ from corral.fetch.crawl.list_result import result_of_listing
 from corral.fetch.crawl.page_result import result_of_page
 from corral.fetch.crawl.sitemaps import SitemapVisitor
 from corral.fetch.egress.client import Egress
-from corral.fetch.egress.context import FetchContext, FetchRequest, Route
+from corral.fetch.egress.context import CostMeter, FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
 from corral.fetch.http import context_of
 from corral.fetch.parsing.pool import PageReader
@@ -85,6 +85,7 @@ class HttpVisitor:
         route: Route | None = None,
         *,
         progress: ListProgress | None = None,
+        meter: CostMeter | None = None,
     ) -> ItemResult | Failed | Deferred:
         """Fetch the page of an item; `progress` is that of the list that the crawl follows.
 
@@ -92,7 +93,7 @@ class HttpVisitor:
         """
         turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
-            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn), progress)
+            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn, meter=meter), progress)
             outcome = _WELL if isinstance(ended, ItemResult) else ended
             return ended
         finally:
@@ -136,7 +137,7 @@ class HttpVisitor:
             tags = (value for name, value in answer.headers if name == "x-robots-tag")
             noindex, _ = header_directives(tags, self._egress.user_agent)
             return await self._files.finish(item, plan, answer, _crawl_id(task), noindex=noindex)
-        read = await self._read(item, plan, answer, self.ask(item, plan, task, began), began)
+        read = await self._read(item, plan, answer, self.ask(item, plan, task, began), began, meter=context.meter)
         return read if isinstance(read, Failed) else decide_result(item, plan, answer, read, progress)
 
     async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
@@ -216,15 +217,25 @@ class HttpVisitor:
         return await self._robots.refusal(target, context)
 
     async def _read(
-        self, item: Item, plan: CrawlPlan, answer: Response, ask: CrawlReadOptions, began: float
+        self,
+        item: Item,
+        plan: CrawlPlan,
+        answer: Response,
+        ask: CrawlReadOptions,
+        began: float,
+        *,
+        meter: CostMeter | None,
     ) -> ReadAnswer | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_wanted(plan, ask, item.url)
         request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
+        request = replace(request, memory_mib=plan.memory_mib or 0)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
         if isinstance(read, Failed):
             return read
+        if meter is not None:
+            meter.cpu_ms += read.cpu_ms
         return failure_read(read, {}) or read
 
 

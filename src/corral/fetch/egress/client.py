@@ -147,6 +147,8 @@ class _RedirectFollower:
             return deferred
         began = time.monotonic()
         headers = {**self._headers, **credentials}
+        if context.meter is not None:
+            context.meter.requests += 1
         head = await self._route.send(HopRequest(target, pinned, headers, self._body, context.first_byte_s))
         if isinstance(head, Head):
             if context.visit is not None:
@@ -174,6 +176,8 @@ class _RedirectFollower:
             return self._add_timings(body)
         if body.truncated:
             await head.answer.close()
+        if self._context.meter is not None:
+            self._context.meter.size += body.raw_bytes
         return Response(
             url=target.url,
             status=head.status,

@@ -1,7 +1,7 @@
 """The values of one fetch: what a run's requests share, what one request asks for, and what one hop sends."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Protocol
 
 from corral.domain.hosts.limiter import Visit
@@ -19,6 +19,19 @@ BodyLimit = Callable[[int, tuple[tuple[str, str], ...]], int | None]
 Credentials = Callable[[Target], Mapping[str, str]]
 # Returns why a redirect to the target must not be followed, or None.
 RedirectCheck = Callable[[Target], Awaitable[Failed | Deferred | None]]
+
+
+@dataclass(slots=True)
+class CostMeter:
+    """Counts what one page, or one attempt, uses."""
+
+    requests: int = 0
+    size: int = 0
+    browser_ms: int = 0
+    cpu_ms: int = 0
+
+    def document(self) -> dict[str, int]:
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 class Route(Protocol):
@@ -51,6 +64,7 @@ class FetchContext:
     credentials: Credentials | None = None
     cookies: RunCookies | None = None  # None keeps the cookies of each fetch to that fetch
     first_byte_s: float | None = None  # raises FetchLimits.first_byte_s
+    meter: "CostMeter | None" = None  # counts what is requested
 
     @property
     def route_name(self) -> str:

@@ -96,6 +96,7 @@ class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
     max_value_chars: int
     max_links: int
     now: datetime | None
+    memory_mib: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +140,7 @@ def encode_head(question: Question) -> bytes:
         asked.max_value_chars,
         asked.max_links,
         asked.now,
+        asked.memory_mib,
     )
     encoded = _encoder.encode(head)
     return request_header.pack(len(encoded), len(asked.body)) + encoded
@@ -160,6 +162,7 @@ def decode_question(head: bytes, body: bytes) -> Question:
         asked.max_value_chars,
         asked.max_links,
         asked.now,
+        asked.memory_mib,
     )
     return Question(request, asked.cpu_s, frozenset(asked.skipped), asked.has_more)
 

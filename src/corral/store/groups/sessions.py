@@ -8,7 +8,7 @@ from corral.domain.runs.intervention import Intervention, InterventionStatus
 from corral.domain.runs.run import Run
 from corral.domain.sites.session import CheckResult, NewSession, SealedSession, SessionInfo
 from corral.store.database import Database
-from corral.store.queries import jobs
+from corral.store.queries import alert_channels, jobs
 from corral.store.queries.proxies import pool
 from corral.store.queries.runs import interventions
 from corral.store.queries.sites import sessions
@@ -45,7 +45,8 @@ class SqlSessionStore:
 
     async def count_keys(self) -> dict[str, int]:
         def count(tx: Tx) -> dict[str, int]:
-            return dict(Counter(sessions.kids(tx)) + Counter(jobs.kids(tx)) + Counter(pool.kids(tx)))
+            of_proxies = Counter(pool.kids(tx)) + Counter(alert_channels.kids(tx))
+            return dict(Counter(sessions.kids(tx)) + Counter(jobs.kids(tx)) + of_proxies)
 
         return await self._db.read(count)
 

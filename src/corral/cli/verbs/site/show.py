@@ -15,9 +15,11 @@ from corral.domain.sites.recipe.recipe import StoredRecipe
 from corral.domain.sites.site import Memory
 from corral.settings import Settings, load_settings
 from corral.views.host_limits import limiter_read
+from corral.views.site_config import site_config_read
 from corral.views.site_statistics import site_statistics_read
 from corral.views.sites import evidence, intelligence, recipe_read
 from corral.wiring.options import host_rules
+from corral.wiring.site_books import read_book, settings_layer
 
 _MAX_RECIPES = 200
 
@@ -28,7 +30,7 @@ def show(
 ) -> None:
     """Show what is known about a site.
 
-    That is: strategies, costs, recipes, limits and crawl results.
+    That is: strategies, costs, recipes, limits, crawl results, and its configuration with the source of each value.
 
     \b
     corral site show example.com
@@ -36,10 +38,10 @@ def show(
     """
 
     target = parse_target(host if "://" in host else f"http://{host}", field="host")
-    finish(_show(load_settings(), target.host, as_json=as_json))
+    finish(_show(load_settings(), target.host, target.authority, as_json=as_json))
 
 
-async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
+async def _show(settings: Settings, host: str, site: str, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
         memories = await store.sites.memories(host)
@@ -47,7 +49,10 @@ async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
         crawled = await store.sites.statistics(host)
         gates = [each for each in await store.hosts.list_watched() if each.is_of(host)]
         waiting, _ = await store.hosts.count_waiting()
-    if not memories and not recipes and crawled is None and not gates:
+        book = await read_book(settings, store)
+    configured = site_config_read(book.find(site, settings_layer(settings)), gates)
+    is_configured = configured["site"] in book.sites
+    if not memories and not recipes and crawled is None and not gates and not is_configured:
         raise SiteNotFound(host)
     told = intelligence(host, memories)
     rules = host_rules(settings).breaker
@@ -55,7 +60,7 @@ async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
     if as_json:
         shown = {"evidence": [evidence(memory) for memory in memories], "gates": at_gates}
         of_crawls = None if crawled is None else site_statistics_read(crawled)
-        also = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": of_crawls}
+        also = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": of_crawls, "config": configured}
         render.print_json({**told, **shown, **also})
         return exits.DONE
     if memories:
@@ -69,6 +74,9 @@ async def _show(settings: Settings, host: str, *, as_json: bool) -> int:
     if at_gates:
         print()
         _print_gates(at_gates)
+    print()
+    rows = [(name, render.printable(each["value"]), each["source"]) for name, each in configured["values"].items()]
+    render.print_table(("option", "value…", "from"), rows)
     return exits.DONE
 
 

@@ -20,6 +20,7 @@ class CommonPayload:
     proxy: ProxyPolicy | None = None
     login: SealedSession | None = None  # of a run without a job
     quality: Thresholds = USUAL_THRESHOLDS
+    secret_kid: str | None = None  # the vault key of what the payload keeps sealed beside proxy and login
 
     @cached_property
     def trusted(self) -> frozenset[str]:
@@ -78,4 +79,5 @@ def common_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "proxy": ProxyPolicy.of(proxy) if proxy else None,
         "login": SealedSession(**login) if login else None,
         "quality": Thresholds.of(document.get("quality") or {}),
+        "secret_kid": document.get("secret_kid"),
     }

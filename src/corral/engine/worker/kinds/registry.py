@@ -1,6 +1,7 @@
 """The run kinds. To add one, write its module in this package and list its `KindSpec` here."""
 
 from corral.domain.errors import BadInput
+from corral.engine.worker.kinds.alert import ALERT_KIND
 from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
 from corral.engine.worker.kinds.drain import DRAIN_KIND
 from corral.engine.worker.kinds.export import EXPORT_KIND
@@ -25,6 +26,7 @@ KINDS: tuple[KindSpec, ...] = (
     WEBHOOK_KIND,
     PROXY_REFRESH_KIND,
     PROXY_CHECK_KIND,
+    ALERT_KIND,
     SELFTEST_KIND,
 )
 

@@ -8,7 +8,7 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.ports.crawling import CrawlVisitorPort
-from corral.domain.ports.execution import Executor, Reconciler, RunKind, ScriptRunner
+from corral.domain.ports.execution import AlertSender, Executor, Reconciler, RunKind, ScriptRunner
 from corral.domain.ports.proxies import ProxyCheckRunner, ProxyListReader
 from corral.domain.runs.payload.stored import Payload, TypedPayload
 from corral.domain.runs.queues import Lane
@@ -40,6 +40,7 @@ class WorkerParts:
     exports_folder: Path | None = None  # where steps of workflows write files
     proxy_reader: ProxyListReader | None = None
     proxy_checker: ProxyCheckRunner | None = None
+    alerts: AlertSender | None = None
     host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 

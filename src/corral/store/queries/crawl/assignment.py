@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
 
-from corral.domain.crawl.crawl import ItemState, room_in
+from corral.domain.cost.spent import Spent
+from corral.domain.crawl.budgets import room_in
+from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRED_DUE, Batch, BatchReport, DiscoveredLink, Item
 from corral.domain.crawl.payload import helper_payload
 from corral.domain.crawl.sharing import (
@@ -341,7 +343,7 @@ def _start_helpers(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, le
     if bounds.workers <= 1:
         return 0
     # Items beyond a budget will not be read.
-    pending = int(min(context.counts["pending"], room_in(bounds, context.item_counts, context.counts["size"])))
+    pending = int(min(context.counts["pending"], room_in(bounds, context.item_counts, Spent.of(context.counts))))
     joining = [state for state in assigned.helpers if state.may_join]
     if any(not state.is_active or state.helper.wants_work for state in joining):
         return 0  # helpers that are active or on their way come first

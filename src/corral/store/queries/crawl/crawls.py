@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import GONE, Counts, ItemState
 from corral.domain.crawl.item import StoredItem
 from corral.domain.crawl.traps import Trap
@@ -17,7 +18,7 @@ from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
 _OF_RUN = items.c.run_id == param("run_id")
-_COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, "size"))
+_COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, *Spent._fields))
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
 _SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "helper"))
 _BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
@@ -100,6 +101,7 @@ class CrawlNow(NamedTuple):
     size: int
     current_url: str | None
     updated_at: int
+    spent: Spent = Spent()
 
 
 def now(tx: Tx, run_id: str) -> CrawlNow:
@@ -126,7 +128,9 @@ def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[
 
 
 def _now_of(row: Row) -> CrawlNow:
-    return CrawlNow(Counts(*map(int, row[:-3])), int(row[-3]), row[-2], row[-1])
+    width = len(Counts._fields)
+    counts, spent = Counts(*map(int, row[:width])), Spent(*map(int, row[width:-2]))
+    return CrawlNow(counts, spent.size, row[-2], row[-1], spent)
 
 
 def statistics(tx: Tx) -> CrawlStatistics:

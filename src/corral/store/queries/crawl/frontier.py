@@ -28,7 +28,9 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from corral.domain.crawl.crawl import Bounds, room_in
+from corral.domain.cost.spent import Spent
+from corral.domain.crawl.budgets import room_in
+from corral.domain.crawl.crawl import Bounds
 from corral.domain.crawl.item import Batch, BatchReport, DiscoveredLink, Item
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
@@ -91,7 +93,7 @@ def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | N
         helpers.leave(tx, context)
         item_records.clear_duplicate_keys(tx, context)
     traps = _write_traps(tx, context, report)
-    room = int(min(report.want, room_in(bounds, context.item_counts, context.counts["size"])))
+    room = int(min(report.want, room_in(bounds, context.item_counts, Spent.of(context.counts))))
     assigned = _assign_rows(tx, context, report, room)
     leased, next_due_s = item_leases.lease_items(tx, context, room, assigned)
     if is_copying and not leased:
@@ -99,7 +101,9 @@ def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | N
     _save_counts(tx, context, leased)
     counts = context.counts
     batch = Batch(leased, context.item_counts, counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
-    return assignment.complete_batch(tx, context, assigned, batch._replace(merged=counts["merged"]), room)
+    return assignment.complete_batch(
+        tx, context, assigned, batch._replace(merged=counts["merged"], spent=Spent.of(counts)), room
+    )
 
 
 def _start_claim(tx: Tx, context: CrawlStepContext) -> bool:

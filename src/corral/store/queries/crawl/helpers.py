@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import MAX_ROWS, Batch
 from corral.domain.crawl.sharing import COORDINATOR, Helper
@@ -20,7 +21,7 @@ from corral.store.queries.crawl import host_limits
 from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
-COUNTED = (*Counts._fields, "size", "dropped", "merged")
+COUNTED = (*Counts._fields, *Spent._fields, "dropped", "merged")
 # States of the handover of a host: settled; the coordinator still reads its pages; the helper has not been told.
 SETTLED, LEAVING, ARRIVED = 0, 1, 2
 # How soon a worker that waits for others asks again.

@@ -101,6 +101,8 @@ def _count_results(context: CrawlStepContext, results: Iterable[ItemResult]) -> 
         context.counts["leased"] -= 1
         context.counts[result.state.value] += 1
         context.counts.update(size=result.size, dropped=result.dropped, merged=result.merged)
+        context.counts.update(requests=result.requests, took_ms=result.took_ms)
+        context.counts.update(browser_ms=result.browser_ms, cpu_ms=result.cpu_ms)
 
 
 def _write_links(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:

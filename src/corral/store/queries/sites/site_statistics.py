@@ -16,7 +16,7 @@ from corral.store.tables import site_statistics
 from corral.store.tx import Row, Tx, insert_params, param, values
 
 _FORGOTTEN = ""
-_SUMS = ("pages", "size", "took_ms")
+_SUMS = ("pages", "size", "took_ms", "requests", "browser_ms", "cpu_ms")
 _KEY = ("run_id", "host", "state", "kind")
 
 _INSERT = insert(site_statistics).values(insert_params(site_statistics))
@@ -81,8 +81,8 @@ def latest(tx: Tx, limit: int) -> list[SiteStatistics]:
 
 
 def _statistics(host: str, rows: Sequence[Row]) -> SiteStatistics:
-    tallies = [Tally(host, ItemState(row[0]), row[1], *map(int, row[2:5])) for row in rows]
-    return statistics_of(host, tallies, max(int(row[5]) for row in rows))
+    tallies = [Tally(host, ItemState(row[0]), row[1], *map(int, row[2:-1])) for row in rows]
+    return statistics_of(host, tallies, max(int(row[-1]) for row in rows))
 
 
 def fold(tx: Tx, run_id: str, limit: int) -> int:

@@ -13,13 +13,15 @@ from typing import Any
 
 import structlog
 
+from corral.domain.campaigns.latency import LatencyHistogram
+from corral.domain.cost.spent import SPENT, Spent
+from corral.domain.crawl.budgets import find_stop
 from corral.domain.crawl.crawl import (
     GONE,
     LISTING,
     CrawlPlan,
     ItemState,
     StoppedBy,
-    budget_used_up,
     final_state,
     why_failed,
 )
@@ -112,6 +114,7 @@ class _Crawl:
         self._start_failed = ""  # why nothing could be read where the crawl begins
         self._logged_out = 0  # pages in a row that asked for a login although there is one
         self._needs_login: Failed | None = None
+        self._latency = LatencyHistogram()  # of the pages that this worker fetched
 
     async def run(self) -> Outcome:
         try:
@@ -210,6 +213,7 @@ class _Crawl:
                 self._send_back_followers(item, ended)
                 ended = self._result_of_deferral(item, ended)
             else:
+                self._latency.add((time.monotonic() - began) * 1000)
                 self._watch_login(item, ended)
             if isinstance(ended, Failed):
                 ended = self._result_of_failure(item, ended)
@@ -290,6 +294,7 @@ class _Crawl:
         if item.depth == 0 and to is ItemState.FAILED:
             self._start_failed = failure.message
         ended = ItemResult(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
+        ended = add_cost(ended, failure.stats)
         found = follow_failed_list_page(item, self._plan) if to is ItemState.FAILED else ()
         return ended._replace(counts=decided.counts_attempt, found=found)
 
@@ -301,6 +306,7 @@ class _Crawl:
         said = f"it answers {failure.http_status}{' now' if is_known else ''}"
         reason = GONE if is_known else f"http_{failure.http_status}"
         ended = ItemResult(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
+        ended = add_cost(ended, failure.stats)
         return ended._replace(change=Change.GONE if is_known else None)
 
     async def _step(self, *, want: int | None = None, is_last: bool = False) -> Batch:
@@ -340,21 +346,17 @@ class _Crawl:
             return self._needs_login
         counts, reasons = last.counts, last.reasons or {}
         stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
+        stats |= {SPENT: last.spent._asdict(), "latency": self._latency.document()}
         held_back = last.held_back or []
         stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back, "merged": last.merged}
         if last.changes is not None:
             stats["changes"] = {**dict.fromkeys(Change, 0), **last.changes}
         if last.row_keys is not None:
             stats[ROW_KEYS] = last.row_keys
-        budget = budget_used_up(self._plan, counts, last.size, reasons)
-        if ran_out is None and budget is not None:
-            ran_out = StoppedBy.BUDGET
-            stats["budget"] = budget
-        if ran_out is not None:
-            stats["stopped_by"] = ran_out.value
-        stats["left_out"] = left_out = count_omissions(reasons, last.dropped)
-        if budget == "max_pages" and not self._plan.asked_pages:
-            left_out[budget] = counts.pending + counts.deferred
+        stop = find_stop(self._plan, counts, last.spent, reasons, ran_out)
+        ran_out = stop.ran_out
+        stats |= stop.stats
+        stats["left_out"] = left_out = {**count_omissions(reasons, last.dropped), **stop.left_out}
         stats["left_out_examples"] = last.examples or {}
         stats["empty_fields"] = empty = last.empty_fields or {}
         is_ok = self._plan.partial_results_ok
@@ -368,6 +370,12 @@ class _Crawl:
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
         said += f": {self._start_failed}" if self._start_failed else ""
         return Failed(code, f"crawl failed: {said}", detail, stats={**stats, "problems": problems})
+
+
+def add_cost(ended: ItemResult, stats: dict[str, Any]) -> ItemResult:
+    """Add what a failed page cost, as its visitor measured it."""
+    spent = Spent.of(stats.get(SPENT) or {})
+    return ended._replace(requests=spent.requests, size=spent.size, browser_ms=spent.browser_ms, cpu_ms=spent.cpu_ms)
 
 
 def _position(item: Item) -> Position:

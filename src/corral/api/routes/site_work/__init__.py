@@ -1,0 +1,1 @@
+"""Sites: configuration, scraping sessions, alerts."""

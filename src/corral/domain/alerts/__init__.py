@@ -1,0 +1,1 @@
+"""Alerts: what a report has to say for a message to be sent, and to whom."""

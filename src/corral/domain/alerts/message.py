@@ -1,0 +1,72 @@
+"""The message of an alert. It is the same in every attempt to deliver it."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TEST = "test"
+CAMPAIGN = "campaign_ended"
+_MAX_LINES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class AlertMessage:
+    event: str  # `campaign_ended` or `test`
+    subject: str
+    lines: tuple[str, ...]
+    about: Mapping[str, Any]  # for programs: the ids and the findings
+
+    def document(self) -> dict[str, Any]:
+        return {
+            "event": self.event,
+            "subject": self.subject,
+            "lines": list(self.lines),
+            "about": dict(self.about),
+        }
+
+    @staticmethod
+    def of(document: Mapping[str, Any]) -> "AlertMessage":
+        return AlertMessage(
+            str(document.get("event", "")),
+            str(document.get("subject", "")),
+            tuple(document.get("lines") or ()),
+            dict(document.get("about") or {}),
+        )
+
+    @property
+    def text(self) -> str:
+        return "\n".join([self.subject, *(f"- {line}" for line in self.lines)])
+
+
+def make_test_message(channel: str) -> AlertMessage:
+    return AlertMessage(TEST, f"Corral: a test of the alert channel {channel}", ("Nothing is wrong.",), {})
+
+
+def make_campaign_message(report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
+    """The message about a report; `findings` are those of the rules of the channel."""
+    lines = [each.message for each in findings]
+    more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
+    about = {
+        "campaign_id": report["campaign_id"],
+        "status": report["status"],
+        "findings": [{"site": each.site, "rule": each.rule, "message": each.message} for each in findings],
+    }
+    subject = f"Corral: campaign {report['campaign_id']} is {report['status']}"
+    return AlertMessage(CAMPAIGN, subject, (*lines[:_MAX_LINES], *more), about)
+
+
+def webhook_body(message: AlertMessage, delivery_id: str) -> bytes:
+    document = {"delivery_id": delivery_id, **message.document()}
+    return json.dumps(document, sort_keys=True, ensure_ascii=False).encode()
+
+
+def slack_body(message: AlertMessage) -> bytes:
+    return json.dumps({"text": message.text}, ensure_ascii=False).encode()
+
+
+def sign(secret: str, delivery_id: str, body: bytes) -> str:
+    """The signature of a webhook: HMAC-SHA256 of the delivery id, a dot and the body."""
+    return "v1=" + hmac.new(secret.encode(), f"{delivery_id}.".encode() + body, hashlib.sha256).hexdigest()

@@ -1,0 +1,1 @@
+"""What attempts cost, and the budgets that bound it."""

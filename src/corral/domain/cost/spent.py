@@ -1,0 +1,114 @@
+"""What a run has used, and what that costs."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, NamedTuple
+
+from corral.domain.cost.budget import Budget
+
+SPENT = "spent"  # the key of the statistics of an outcome
+_GB = 1e9
+_HOUR_S = 3600.0
+
+
+class Spent(NamedTuple):
+    requests: int = 0
+    size: int = 0  # bytes received
+    took_ms: int = 0  # the sum over all pages, from request to result
+    browser_ms: int = 0  # of it, in a browser
+    cpu_ms: int = 0  # processor time of reading pages
+
+    @staticmethod
+    def of(numbers: Mapping[str, int]) -> "Spent":
+        return Spent(*(int(numbers.get(name) or 0) for name in Spent._fields))
+
+    def plus(self, other: "Spent") -> "Spent":
+        return Spent(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+NOTHING = Spent()
+
+
+def attempt_spent(stats: Mapping[str, Any], took_s: float, *, in_browser: bool) -> Spent:
+    """What one attempt used, by its statistics: those of a crawl are sums over its pages."""
+    measured = stats.get(SPENT) or {}
+    took_ms = round(took_s * 1000)
+    return Spent(
+        int(measured.get("requests") or stats.get("requests") or 0),
+        int(measured.get("size") or stats.get("bytes") or 0),
+        int(measured.get("took_ms") or took_ms),
+        int(measured.get("browser_ms") or (took_ms if in_browser and SPENT not in stats else 0)),
+        int(measured.get("cpu_ms") or 0),
+    )
+
+
+def run_spent(attempts: Iterable[Mapping[str, Any]]) -> Spent:
+    """The sum over the attempts of a run."""
+    total = Spent()
+    for each in attempts:
+        total = total.plus(Spent.of(each.get(SPENT) or {}))
+    return total
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Money per unit. Those of an installation are in its settings; 0 is free."""
+
+    request: float = 0.0
+    gb: float = 0.0
+    browser_hour: float = 0.0
+    cpu_hour: float = 0.0
+    proxy_gb: float = 0.0  # in addition, for what comes through a proxy
+
+    @property
+    def are_free(self) -> bool:
+        return not any(asdict(self).values())
+
+    def with_proxy(self) -> "Prices":
+        """The prices of a run that fetches through a proxy."""
+        return Prices(self.request, self.gb + self.proxy_gb, self.browser_hour, self.cpu_hour)
+
+    def cost_of(self, spent: Spent) -> float:
+        return (
+            self.request * spent.requests
+            + self.gb * spent.size / _GB
+            + self.browser_hour * spent.browser_ms / 1000 / _HOUR_S
+            + self.cpu_hour * spent.cpu_ms / 1000 / _HOUR_S
+        )
+
+    def document(self) -> dict[str, float]:
+        return {name: price for name, price in asdict(self).items() if price}
+
+
+FREE = Prices()
+PRICES = tuple(each.name for each in fields(Prices))
+
+
+def find_exceeded(budget: Budget, prices: Prices, spent: Spent) -> str | None:
+    """Return the name of the first limit that is used up. The time of a run is watched by its worker."""
+    used = {
+        "requests": spent.requests,
+        "bytes": spent.size,
+        "browser_seconds": spent.browser_ms / 1000,
+        "cost": prices.cost_of(spent),
+    }
+    limits = budget.document()
+    return next((name for name, number in used.items() if name in limits and number >= limits[name]), None)
+
+
+def describe_cost(spent: Spent, prices: Prices, records: int | None = None) -> dict[str, Any]:
+    """The cost of a run, a job or a site, as it is shown."""
+    cost = prices.cost_of(spent)
+    told: dict[str, Any] = {
+        "requests": spent.requests,
+        "bytes": spent.size,
+        "seconds": round(spent.took_ms / 1000, 3),
+        "browser_seconds": round(spent.browser_ms / 1000, 3),
+        "cpu_seconds": round(spent.cpu_ms / 1000, 3),
+        "cost": round(cost, 9),
+    }
+    if records is not None:
+        told["records"] = records
+        numbers = {name: value for name, value in told.items() if name != "records"}
+        told["per_record"] = {name: round(value / records, 9) for name, value in numbers.items()} if records else None
+    return told

@@ -1,0 +1,49 @@
+"""The store of campaigns, and of the channels of their alerts. Every method is one transaction."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from corral.domain.alerts.channel import AlertChannel
+from corral.domain.campaigns.campaign import Campaign, NewSite
+from corral.domain.runs.event import EventDraft
+from corral.domain.runs.idempotency import IdempotencyKey
+from corral.domain.runs.run import NewRun, Run
+
+
+class CampaignStore(Protocol):
+    """Sites that are scraped together."""
+
+    async def add(
+        self, campaign_id: str, sites: Sequence[NewSite], key: IdempotencyKey | None = None
+    ) -> tuple[str, bool]:
+        """Write a campaign with the runs of its sites. With a key used before, return the id from then and True."""
+        ...
+
+    async def get(self, campaign_id: str) -> Campaign: ...
+
+    async def list_open(self) -> list[str]: ...
+
+    async def release_ready(self, campaign_id: str) -> list[Run]:
+        """Resume the runs of sites whose dependencies have ended."""
+        ...
+
+    async def end(
+        self,
+        campaign_id: str,
+        report: Mapping[str, Any],
+        alerts: Sequence[tuple[NewRun, Sequence[EventDraft]]] = (),
+    ) -> bool:
+        """Write the report of a campaign that has ended, and the runs of its alerts; False if another node has."""
+        ...
+
+
+class AlertStore(Protocol):
+    """The channels of alerts."""
+
+    async def channels(self) -> list[AlertChannel]: ...
+
+    async def get(self, name: str) -> AlertChannel: ...
+
+    async def put(self, channel: AlertChannel) -> None: ...
+
+    async def delete(self, name: str) -> None: ...

@@ -1,0 +1,81 @@
+"""Follows open campaigns on every node: starts sites whose dependencies have ended, and closes what has ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+
+from corral.domain.campaigns.campaign import Campaign, campaign_progress
+from corral.domain.errors import CampaignNotFound, StorageError, StorageMoved
+from corral.domain.ports.campaigns import CampaignStore
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.queues import Waker
+from corral.domain.runs.run import NewRun
+
+log = structlog.get_logger()
+
+_EVERY_S = 1.0
+
+Mirror = Callable[[dict[str, Any]], Awaitable[None]]
+MakeReport = Callable[[Campaign], Awaitable[dict[str, Any]]]
+MakeAlerts = Callable[[dict[str, Any]], Awaitable[list[NewRun]]]
+
+
+async def mirror_nowhere(_: dict[str, Any]) -> None:
+    return None
+
+
+class CampaignKeeper:
+    """Two nodes may follow one campaign: each write is guarded, so that only one of them counts."""
+
+    def __init__(
+        self,
+        store: CampaignStore,
+        wake: Waker,
+        make_report: MakeReport,
+        make_alerts: MakeAlerts,
+        mirror: Mirror = mirror_nowhere,
+    ) -> None:
+        self._store = store
+        self._wake = wake
+        self._make_report = make_report
+        self._make_alerts = make_alerts
+        self._mirror = mirror
+        self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes chosen runs only
+
+    async def run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except StorageMoved:
+                return
+            except StorageError as error:
+                log.warning("campaigns_not_followed", reason=error.message)
+            await asyncio.sleep(_EVERY_S)
+
+    async def look(self) -> None:
+        for campaign_id in await self._store.list_open():
+            try:
+                await self._follow(campaign_id)
+            except CampaignNotFound:
+                continue
+
+    async def _follow(self, campaign_id: str) -> None:
+        campaign = await self._store.get(campaign_id)
+        if any(not each.is_released for each in campaign.sites):
+            resumed = await self._store.release_ready(campaign_id)
+            if resumed:
+                self._wake(*resumed)
+        await self._mirror(campaign_progress(campaign))
+        if campaign.has_ended:
+            await self._end(campaign)
+
+    async def _end(self, campaign: Campaign) -> None:
+        report = await self._make_report(campaign)
+        alerts = await self._make_alerts(report)
+        report["alerts"] = [run.id for run in alerts]
+        drafts = [(run, [EventDraft(EventKind.CREATED, {"campaign": campaign.id})]) for run in alerts]
+        if await self._store.end(campaign.id, report, drafts) and alerts:
+            self.take_alerts(report["alerts"])
+            self._wake(*alerts)

@@ -1,0 +1,37 @@
+"""The paces of configured sites, as a limiter asks for them; read again while the process runs."""
+
+from collections.abc import Awaitable, Callable
+
+from corral.domain.hosts.limiter import SitePace
+from corral.domain.site_config.book import SiteBook
+
+_MAX_KNOWN = 20_000
+
+ReadBook = Callable[[], Awaitable[SiteBook]]
+
+
+async def _read_nothing() -> SiteBook:
+    return SiteBook()
+
+
+class SitePaces:
+    def __init__(self, read: ReadBook = _read_nothing) -> None:
+        self._read = read
+        self._book = SiteBook()
+        self._known: dict[str, SitePace | None] = {}  # by host key: a limiter asks at every request
+
+    def find(self, host_key: str) -> SitePace | None:
+        if host_key not in self._known:
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            self._known[host_key] = self._book.pace_of(host_key)
+        return self._known[host_key]
+
+    async def refresh(self) -> bool:
+        """Read the configurations again; return whether they changed."""
+        book = await self._read()
+        if book == self._book:
+            return False
+        self._book = book
+        self._known.clear()
+        return True

@@ -1,0 +1,71 @@
+"""Channels of alerts, and the runs that deliver messages to them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from corral.domain.alerts.channel import AlertChannel, ChannelDraft
+from corral.domain.alerts.message import AlertMessage, make_campaign_message, make_test_message
+from corral.domain.campaigns.report import find_findings
+from corral.domain.jobs.job import Priority
+from corral.domain.net.address import EgressPolicy
+from corral.domain.ports.campaigns import AlertStore
+from corral.domain.ports.stores import RunStore
+from corral.domain.runs.event import EventDraft, EventKind
+from corral.domain.runs.payload.alert import AlertPayload
+from corral.domain.runs.queues import Waker
+from corral.domain.runs.run import NewRun, Run
+from corral.domain.secret import Secret
+from corral.engine.worker.kinds.alert import ALERT_KIND
+
+_ATTEMPTS = 5
+_TIMEOUT_S = 30.0
+
+Seal = Callable[[Secret[str], str], str]
+
+
+class Alerts:
+    def __init__(self, store: AlertStore, runs: RunStore, policy: EgressPolicy, seal: Seal, wake: Waker) -> None:
+        self._store = store
+        self._runs = runs
+        self._policy = policy
+        self._seal = seal
+        self._wake = wake
+
+    async def put(self, draft: ChannelDraft) -> AlertChannel:
+        """Store a channel with its address sealed; it replaces the one with the same name."""
+        draft.check(self._policy)
+        unsealed = AlertChannel(draft.name, draft.kind, draft.rules, draft.shown, "")
+        sealed = self._seal(draft.serialize(), unsealed.bound)
+        channel = AlertChannel(draft.name, draft.kind, draft.rules, draft.shown, sealed)
+        await self._store.put(channel)
+        return channel
+
+    async def send_test(self, name: str) -> Run:
+        """Queue a test message to a channel; the run says whether it arrived."""
+        channel = await self._store.get(name)
+        run = make_delivery(channel, make_test_message(name))
+        [run_id], _ = await self._runs.add([(run, [EventDraft(EventKind.CREATED, {"channel": name})])])
+        stored = await self._runs.get(run_id)
+        self._wake(stored)
+        return stored
+
+    async def make_alerts(self, report: Mapping[str, Any]) -> list[NewRun]:
+        """Return the deliveries that a report raises: one per channel whose rules find something."""
+        deliveries = []
+        for channel in await self._store.channels():
+            findings = find_findings(report, channel.rules)
+            if findings:
+                deliveries.append(make_delivery(channel, make_campaign_message(report, findings)))
+        return deliveries
+
+
+def make_delivery(channel: AlertChannel, message: AlertMessage) -> NewRun:
+    payload = AlertPayload(
+        timeout_s=_TIMEOUT_S,
+        channel=channel.name,
+        channel_kind=channel.kind.value,
+        sealed=channel.sealed,
+        bound=channel.bound,
+        message=message.document(),
+    )
+    return ALERT_KIND.draft_run(payload, priority=Priority.HIGH, max_attempts=_ATTEMPTS)

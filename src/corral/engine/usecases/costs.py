@@ -1,0 +1,55 @@
+"""What runs, jobs and sites cost, and what one record of them costs."""
+
+from typing import Any
+
+from corral.domain.cost.spent import NOTHING, Prices, Spent, describe_cost, run_spent
+from corral.domain.crawl.site_statistics import SiteStatistics
+from corral.domain.ports.stores import EngineStore
+from corral.domain.runs.payload.common import CommonPayload
+from corral.domain.runs.run import CRAWL, Run, RunState
+
+_PAGE = 200
+_MAX_RUNS = 20_000
+
+
+class Costs:
+    def __init__(self, store: EngineStore, prices: Prices) -> None:
+        self._store = store
+        self._prices = prices
+
+    async def of_run(self, run_id: str) -> dict[str, Any]:
+        run = await self._store.runs.get(run_id)
+        return {"run_id": run.id, **describe_cost(*self._count(run), count_records(run))}
+
+    async def of_job(self, job_id: str) -> dict[str, Any]:
+        """The sum over the runs of the job that are still stored."""
+        await self._store.jobs.get(job_id)
+        total, cost, records, count = NOTHING, 0.0, 0, 0
+        before: str | None = None
+        while count < _MAX_RUNS and (runs := await self._store.runs.newest(job_id, None, before, _PAGE)):
+            for run in runs:
+                spent, prices = self._count(run)
+                total, cost = total.plus(spent), cost + prices.cost_of(spent)
+                records += count_records(run)
+            count, before = count + len(runs), runs[-1].id
+        told = describe_cost(total, Prices(), records)
+        told["cost"] = round(cost, 9)
+        if told["per_record"]:
+            told["per_record"]["cost"] = round(cost / records, 9)
+        return {"job_id": job_id, "runs": count, **told}
+
+    def of_site(self, found: SiteStatistics) -> dict[str, Any]:
+        """The pages that crawls fetched from a host."""
+        return {"host": found.host, **describe_cost(found.spent, self._prices, found.done)}
+
+    def _count(self, run: Run) -> tuple[Spent, Prices]:
+        proxy = run.payload.read(CommonPayload).proxy
+        is_proxied = proxy is not None and not proxy.is_direct
+        return run_spent(run.attempts), self._prices.with_proxy() if is_proxied else self._prices
+
+
+def count_records(run: Run) -> int:
+    """How many records a run has brought, by its own account."""
+    if run.kind == CRAWL:
+        return int(run.stats.get("done") or 0)
+    return int(run.state in (RunState.COMPLETED, RunState.PARTIAL))

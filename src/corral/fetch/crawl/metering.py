@@ -1,0 +1,26 @@
+"""What a page of a crawl cost, added to its result."""
+
+import time
+from dataclasses import replace
+
+from corral.domain.cost.spent import SPENT
+from corral.domain.crawl.item import ItemResult
+from corral.domain.runs.outcome import Deferred, Failed, Outcome
+from corral.fetch.egress.context import CostMeter
+
+
+def add_cost(ended: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemResult | Failed | Deferred:
+    """Add what the page cost, whatever came of it. Its size is what arrived of all its requests."""
+    if isinstance(ended, ItemResult):
+        size = max(meter.size, ended.size)
+        return ended._replace(requests=meter.requests, size=size, browser_ms=meter.browser_ms, cpu_ms=meter.cpu_ms)
+    return replace(ended, stats={**ended.stats, SPENT: meter.document()}) if isinstance(ended, Failed) else ended
+
+
+def count_browser(meter: CostMeter | None, outcome: Outcome, began: float) -> None:
+    """Count what a browser used for a page since `began`."""
+    if meter is None or isinstance(outcome, Deferred):
+        return
+    meter.browser_ms += round((time.monotonic() - began) * 1000)
+    meter.requests += int(outcome.stats.get("requests") or 0)
+    meter.size += int(outcome.stats.get("bytes") or 0)

@@ -1,0 +1,157 @@
+"""Read the configuration files of sites: `defaults.yaml`, and one file per site named after its domain."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from corral.domain.errors import BadConfiguration, BadInput
+from corral.domain.site_config.book import SiteFiles, SiteLayer
+from corral.domain.site_config.order import find_cycle
+from corral.domain.site_config.site_key import parse_exact_key
+from corral.domain.site_config.values import find_problems, flatten
+
+DEFAULTS = "defaults"
+_SUFFIXES = (".yaml", ".yml")
+_MAX_FILE_BYTES = 1024 * 1024
+_MAX_FILES = 10_000
+
+Marks = dict[str, int]  # line numbers by the path of the value
+
+
+def list_files(folder: Path) -> list[Path]:
+    """The configuration files, in the order of their names; none if there is no such folder."""
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and path.is_file())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise BadConfiguration([f"{folder} cannot be read: {error.strerror}"]) from None
+
+
+def fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a file is edited, added or removed."""
+    found = []
+    for path in list_files(folder):
+        try:
+            about = path.stat()
+        except OSError:
+            continue
+        found.append((path.name, about.st_mtime_ns, about.st_size))
+    return tuple(found)
+
+
+def load_site_files(folder: Path) -> SiteFiles:
+    """Read every file; BadConfiguration names all problems of all files, each with file and line."""
+    paths = list_files(folder)
+    if len(paths) > _MAX_FILES:
+        raise BadConfiguration([f"{folder} has {len(paths)} files; at most {_MAX_FILES} are read"])
+    loading = _Loading()
+    for path in paths:
+        document, marks, unreadable = _read(path)
+        loading.problems += unreadable
+        if not unreadable:
+            loading.add(path, document, marks)
+    problems = loading.problems or _check_cycle(loading.sites, loading.origins)
+    if problems:
+        raise BadConfiguration(problems)
+    return SiteFiles(loading.defaults, loading.sites)
+
+
+@dataclass(slots=True)
+class _Loading:
+    defaults: SiteLayer = field(default_factory=SiteLayer)
+    sites: dict[str, SiteLayer] = field(default_factory=dict)
+    origins: dict[str, Path] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def add(self, path: Path, document: dict[str, Any], marks: Marks) -> None:
+        if path.stem == DEFAULTS:
+            wrong = [_place(path, marks, name, "is set per site") for name in ("site", "urls") if name in document]
+            self.problems += wrong + _check(path, document, marks)
+            self.defaults = _make_layer(path, document, marks)
+            return
+        try:
+            site = parse_exact_key(str(document.pop("site", path.stem)))
+        except BadInput as error:
+            self.problems.append(_place(path, marks, "site", f"{error.message}; {error.hint}"))
+            return
+        self.problems += _check(path, document, marks)
+        if site in self.origins:
+            self.problems.append(_place(path, marks, "site", f"{site} is also configured in {self.origins[site]}"))
+        self.origins[site] = path
+        self.sites[site] = _make_layer(path, document, marks)
+
+
+def _check_cycle(sites: Mapping[str, SiteLayer], origins: Mapping[str, Path]) -> list[str]:
+    cycle = find_cycle({site: layer.values.get("depends_on", ()) for site, layer in sites.items()})
+    return [f"{origins[cycle[0]]}: sites wait for each other: {' -> '.join(cycle)}"] if cycle else []
+
+
+def _check(path: Path, document: Mapping[str, Any], marks: Marks) -> list[str]:
+    told = (each for each in find_problems(document) if each.path != "site")
+    return [_place(path, marks, each.path, f"{each.path}: {each.message}") for each in told]
+
+
+def _make_layer(path: Path, document: Mapping[str, Any], marks: Marks) -> SiteLayer:
+    if next(find_problems(document), None) is not None:
+        return SiteLayer()
+    values = flatten(document)
+    return SiteLayer(values, {name: f"{path}:{marks.get(name, 1)}" for name in values})
+
+
+def _place(path: Path, marks: Marks, name: str, message: str) -> str:
+    return f"{path}, line {marks.get(name, 1)}: {message}"
+
+
+def _read(path: Path) -> tuple[dict[str, Any], Marks, list[str]]:
+    """Return the document, the lines of its values, and why it cannot be read."""
+    import yaml  # noqa: PLC0415 - only where a file is read
+
+    try:
+        if path.stat().st_size > _MAX_FILE_BYTES:
+            return {}, {}, [f"{path} is larger than {_MAX_FILE_BYTES} bytes"]
+        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
+        try:
+            node = loader.get_single_node()
+            document = {} if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
+    except (OSError, UnicodeDecodeError) as error:
+        return {}, {}, [f"{path} cannot be read ({error})"]
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark is not None else ""
+        return {}, {}, [f"{path}{where}: {getattr(error, 'problem', None) or 'is no YAML'}"]
+    if not isinstance(document, dict):
+        return {}, {}, [f"{path}, line 1: must be a mapping of options"]
+    marks = dict(_list_marks(node))
+    doubled = [f"{path}, line {line}: {name} is written twice" for name, line in _list_doubled(node)]
+    return {str(key): value for key, value in document.items()}, marks, doubled
+
+
+def _list_marks(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
+    import yaml  # noqa: PLC0415
+
+    if isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            path = f"{prefix}{key.value}"
+            yield path, key.start_mark.line + 1
+            yield from _list_marks(value, f"{path}.")
+    elif isinstance(node, yaml.SequenceNode):
+        for place, value in enumerate(node.value):
+            yield f"{prefix}{place}", value.start_mark.line + 1
+
+
+def _list_doubled(node: Any) -> Iterator[tuple[str, int]]:
+    """Keys that are written twice: YAML would take the last one silently."""
+    import yaml  # noqa: PLC0415
+
+    if not isinstance(node, yaml.MappingNode):
+        return
+    seen: set[str] = set()
+    for key, value in node.value:
+        if str(key.value) in seen:
+            yield str(key.value), key.start_mark.line + 1
+        seen.add(str(key.value))
+        yield from _list_doubled(value)
