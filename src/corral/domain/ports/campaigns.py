@@ -36,6 +36,10 @@ class CampaignStore(Protocol):
         """Write the report of a campaign that has ended, and the runs of its alerts; False if another node has."""
         ...
 
+    async def forget(self, older_than_s: float) -> int:
+        """Delete campaigns that ended longer ago than this, with their reports."""
+        ...
+
 
 class AlertStore(Protocol):
     """The channels of alerts."""

@@ -1,6 +1,7 @@
 """Follows open campaigns on every node: starts sites whose dependencies have ended, and closes what has ended."""
 
 import asyncio
+import itertools
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from corral.domain.runs.run import NewRun
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
+_CLEAN_EVERY = 3600
+_KEPT_S = 90 * 86_400.0
 
 Mirror = Callable[[dict[str, Any]], Awaitable[None]]
 MakeReport = Callable[[Campaign], Awaitable[dict[str, Any]]]
@@ -45,9 +48,11 @@ class CampaignKeeper:
         self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes chosen runs only
 
     async def run(self) -> None:
-        while True:
+        for count in itertools.count():
             try:
                 await self.look()
+                if count % _CLEAN_EVERY == 0:
+                    await self._store.forget(_KEPT_S)
             except StorageMoved:
                 return
             except StorageError as error:

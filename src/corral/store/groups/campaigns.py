@@ -38,6 +38,9 @@ class SqlCampaignStore:
     async def end(self, campaign_id: str, report: Mapping[str, Any], alerts: Sequence[campaigns.AddedRun] = ()) -> bool:
         return await self._db.write(lambda tx: campaigns.end(tx, campaign_id, report, alerts))
 
+    async def forget(self, older_than_s: float) -> int:
+        return await self._db.write(lambda tx: campaigns.forget(tx, older_than_s))
+
 
 class SqlAlertStore:
     def __init__(self, database: Database) -> None:

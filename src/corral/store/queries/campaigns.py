@@ -59,6 +59,9 @@ _END = (
     .where(campaigns.c.id == param("id"), campaigns.c.ended_at.is_(None))
     .values(ended_at=param("now"), report=param("report"))
 )
+_OLD = campaigns.c.ended_at < param("before")
+_FORGET_SITES = sa.delete(campaign_sites).where(campaign_sites.c.campaign_id.in_(sa.select(campaigns.c.id).where(_OLD)))
+_FORGET = sa.delete(campaigns).where(_OLD)
 _SITE_COLUMNS = len(campaign_sites.columns)
 _RUN_COLUMNS = len(runs.columns)
 
@@ -139,3 +142,10 @@ def end(tx: Tx, campaign_id: str, report: Mapping[str, Any], alerts: Sequence[Ad
     if is_ours and alerts:
         runs_queries.add(tx, alerts)
     return is_ours
+
+
+def forget(tx: Tx, older_than_s: float) -> int:
+    """Delete campaigns that ended longer ago than this, with their reports; return how many."""
+    before = values(before=tx.wall_ms - round(older_than_s * 1000))
+    tx.run(_FORGET_SITES, before)
+    return tx.run(_FORGET, before)

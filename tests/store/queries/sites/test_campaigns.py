@@ -58,5 +58,8 @@ async def test_a_campaign_ends_once_and_a_key_starts_it_once(store: Store) -> No
     assert ended.ended_at is not None
     assert await store.campaigns.find_by_run(ended.sites[0].run_id) == first
     assert await store.campaigns.find_by_run("none") is None
+    assert await store.campaigns.forget(3600) == 0
+    assert await store.campaigns.forget(-1) == 1
+    assert await store.campaigns.newest(None, 10) == []
     with pytest.raises(CampaignNotFound):
         await store.campaigns.get(new_id())
