@@ -22,14 +22,6 @@ from corral.settings import Settings, Transport, load_settings
 from corral.supervisor.plan import ServiceState
 from corral.supervisor.supervisor import Supervisor
 from corral.views.proxies import progress_view
-from corral.wiring.orchestrated_sites import (
-    CelerySites,
-    NodeThread,
-    SiteStarter,
-    check_sites,
-    read_progress,
-    run_in_thread,
-)
 from corral.wiring.proxy_wait import (
     count_proxies,
     read_refresh_progress,
@@ -38,6 +30,14 @@ from corral.wiring.proxy_wait import (
     wait_for_proxies,
 )
 from corral.wiring.services import FIRST_WORKER, REDIS, Installation
+from corral.wiring.sites.starters import (
+    CelerySites,
+    NodeThread,
+    SiteStarter,
+    check_sites,
+    read_progress,
+    run_in_thread,
+)
 
 _STOPS = (signal.SIGINT, signal.SIGTERM)
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from redis import Redis
 
+from corral.domain.campaigns.site_work import SiteWork, progress
 from corral.domain.crawl.crawl import Counts
-from corral.domain.crawl.site_work import SiteWork, progress
 from corral.domain.errors import BadConfiguration, BadInput, RunNotFound
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import RunState

@@ -59,7 +59,7 @@ from corral.wiring.workflows import prepare_workflow
 if TYPE_CHECKING:
     from corral.transport.broker import Broker
     from corral.transport.celery import CeleryHints
-    from corral.wiring.campaigns import SiteParts
+    from corral.wiring.sites.parts import SiteParts
 
 
 _FOLLOW_S = 2.0  # after a change of the defaults

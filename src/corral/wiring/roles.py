@@ -41,7 +41,7 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.wiring.options import host_rules
 from corral.wiring.probe import prober
-from corral.wiring.site_books import SiteBooks
+from corral.wiring.sites.books import SiteBooks
 
 if TYPE_CHECKING:
     from corral.transport.broker import Broker
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 from corral.wiring.app import App, WorkPlan, assemble
-from corral.wiring.campaigns import make_site_parts
+from corral.wiring.sites.parts import make_site_parts
 from corral.wiring.vault import check_vault_keys
 
 

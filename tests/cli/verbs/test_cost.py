@@ -1,7 +1,7 @@
 """Budgets end the runs of sites, and `corral cost` shows what they used."""
 
 from tests.cli.command import Corral
-from tests.cli.verbs.test_site_scrape import pages, urls, write_config
+from tests.cli.sites import pages, urls, write_config
 from tests.engine.crawl.site import Page, served
 
 

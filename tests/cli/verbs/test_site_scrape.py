@@ -4,23 +4,10 @@ import json
 from itertools import pairwise
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, Site, served
+from tests.cli.sites import pages, urls, write_config
+from tests.engine.crawl.site import Page, served
 
 FAST = {"APP_HOST_CONCURRENCY": "10"}
-
-
-def pages(count: int, **of_page: float) -> dict[str, Page]:
-    return {f"/{number}": Page(**of_page) for number in range(count)}  # type: ignore[arg-type]
-
-
-def urls(site: Site, count: int) -> list[str]:
-    return [f"{site.url}/{number}" for number in range(count)]
-
-
-def write_config(corral: Corral, site: Site, text: str) -> None:
-    folder = corral.folder / "config/sites"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{site.url.removeprefix('http://')}.yaml").write_text(text)
 
 
 def test_sites_keep_their_own_limits_and_wait_for_each_other(corral: Corral) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from corral.domain.campaigns.site_work import progress
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts
 from corral.domain.crawl.item import DiscoveredLink
-from corral.domain.crawl.site_work import progress
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.run import NewRun, Run, RunState
 

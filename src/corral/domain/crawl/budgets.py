@@ -22,7 +22,7 @@ def room_in(bounds: Bounds, counts: Counts, spent: Spent) -> float:
     return max(0, min(pages, room))
 
 
-def exceeded_limit(plan: CrawlPlan, counts: Counts, spent: Spent, ran_out: StoppedBy | None) -> str | None:
+def find_exceeded_limit(plan: CrawlPlan, counts: Counts, spent: Spent, ran_out: StoppedBy | None) -> str | None:
     """Return the limit of the plan's `budget` that stops a crawl with known URLs left."""
     budget = Budget.of(plan.budget)
     if counts.pending + counts.deferred + counts.leased == 0:
@@ -73,7 +73,7 @@ def find_stop(
     """What the caller asked for (max_pages, max_bytes) completes a crawl; a used up `budget` makes it partial."""
     stats: dict[str, Any] = {}
     left_out: dict[str, int] = {}
-    limit = exceeded_limit(plan, counts, spent, ran_out)
+    limit = find_exceeded_limit(plan, counts, spent, ran_out)
     asked = budget_used_up(plan, counts, spent.size, reasons)
     if limit is not None:
         ran_out = ran_out or StoppedBy.BUDGET

@@ -88,7 +88,7 @@ def is_worth_trying(memory: Memory | None) -> bool:
     return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
 
 
-def expected_cost(memory: Memory) -> float:
+def estimate_cost(memory: Memory) -> float:
     """Return what one set of fields costs: time, weighted by the strategy, for what it finds."""
     return _WEIGHTS[memory.strategy] * memory.mean_cost_ms / max(memory.yield_rate, 0.01)
 
@@ -101,4 +101,4 @@ def proven(memories: Sequence[Memory]) -> Memory | None:
         if memory.weight >= MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS and memory.strategy in _WEIGHTS
     ]
     order = list(_WEIGHTS)
-    return min(good, key=lambda each: (expected_cost(each), order.index(each.strategy)), default=None)
+    return min(good, key=lambda each: (estimate_cost(each), order.index(each.strategy)), default=None)

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from corral.domain.campaigns.campaign import Campaign, NewSite
+from corral.domain.campaigns.site_work import SiteWork
 from corral.domain.cost.spent import FREE, Prices
 from corral.domain.crawl.budgets import budget_options
 from corral.domain.crawl.payload import CrawlAccess, seeds_of
-from corral.domain.crawl.site_work import SiteWork
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import Priority
 from corral.domain.net.address import EgressPolicy, check_literal

@@ -16,7 +16,7 @@ from corral.domain.site_config.site_key import parse_exact_key, parse_site_key
 from corral.domain.site_config.values import flatten
 from corral.views.site_config import SiteConfigChange, SiteConfigRead, site_config_read
 from corral.wiring.app import App
-from corral.wiring.site_books import settings_layer
+from corral.wiring.sites.books import settings_layer
 
 router = make_router("sites")
 

@@ -12,8 +12,8 @@ from corral.cli.stores import read_store
 from corral.cli.verbs.site.watch import find_campaign
 from corral.domain.campaigns.report import render_text
 from corral.settings import Settings, load_settings
-from corral.wiring.campaigns import report_campaign
 from corral.wiring.options import prices_of
+from corral.wiring.sites.parts import report_campaign
 
 
 def report(

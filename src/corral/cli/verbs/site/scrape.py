@@ -26,7 +26,7 @@ from corral.log import configure_logging
 from corral.settings import Settings, load_settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_campaign_node, open_client
-from corral.wiring.site_books import read_book
+from corral.wiring.sites.books import read_book
 
 _SHOW_EVERY_S = 0.5
 _ALERTS_S = 60.0

@@ -19,7 +19,7 @@ from corral.views.site_config import site_config_read
 from corral.views.site_statistics import site_statistics_read
 from corral.views.sites import evidence, intelligence, recipe_read
 from corral.wiring.options import host_rules
-from corral.wiring.site_books import read_book, settings_layer
+from corral.wiring.sites.books import read_book, settings_layer
 
 _MAX_RECIPES = 200
 

@@ -21,7 +21,7 @@ from corral.wiring.app import App
 from corral.wiring.options import prices_of
 from corral.wiring.proxies import usual_policy
 from corral.wiring.redis import broker_url, progress_url
-from corral.wiring.site_books import SiteBooks
+from corral.wiring.sites.books import SiteBooks
 from corral.wiring.vault import vault_of
 
 

@@ -11,7 +11,7 @@ from corral.domain.site_config.book import SiteBook, SiteFiles, SiteLayer
 from corral.domain.site_config.values import flatten
 from corral.settings import Settings
 from corral.store.store import Store
-from corral.wiring.site_files import fingerprint, load_site_files
+from corral.wiring.sites.files import fingerprint, load_site_files
 
 log = structlog.get_logger()
 

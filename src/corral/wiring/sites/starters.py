@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol, TypeVar
 
 from corral.domain.campaigns.campaign import Campaign, site_progress
-from corral.domain.crawl.site_work import SiteWork, progress
+from corral.domain.campaigns.site_work import SiteWork, progress
 from corral.domain.errors import RunNotFound
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
