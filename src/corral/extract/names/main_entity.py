@@ -25,6 +25,7 @@ def _set(words: str) -> frozenset[str]:
 
 PRODUCTS = _set(
     "Product ProductGroup ProductModel IndividualProduct SomeProducts Vehicle Car Motorcycle Book Offer AggregateOffer"
+    " Offering"
 )
 ARTICLES = _set(
     "Article NewsArticle BlogPosting SocialMediaPosting TechArticle ScholarlyArticle MedicalScholarlyArticle Report"
@@ -132,6 +133,8 @@ class PageFacts:
 
     urls: frozenset[str]  # its own address and its canonical one, as `url_key` gives them
     headings: frozenset[str]  # the h1, og:title and title, folded
+    heading: str  # the h1 alone, folded
+    is_first: bool  # the first page of its site
     open_graph_type: str | None
 
 
@@ -163,7 +166,7 @@ def choose_main(entities: Sequence[Entity], facts: PageFacts) -> Subjects:
     scored = [
         (_points(entity, facts), entity) for entity in entities if id(entity) not in listed and _is_candidate(entity)
     ]
-    main = _best(scored)
+    main = _best([(points, entity) for points, entity in scored if not _runs_site(entity, facts)])
     others = [entity for _, entity in scored if entity is not main]
     same = tuple(entity for entity in others if main is not None and _describe_same(main, entity))
     items = [entity for entity in entities if id(entity) in listed and entity.has_type(_SPECIFIC)]
@@ -212,6 +215,14 @@ def _is_candidate(entity: Entity) -> bool:
     return entity.parent.has_type(PAGES | SITES) and entity.has_type(_SPECIFIC)
 
 
+def _runs_site(entity: Entity, facts: PageFacts) -> bool:
+    """A business on an inner page whose heading is about something else: the agent, not the flat."""
+    name = fold(entity.first("name") or "")
+    if facts.is_first or not facts.heading or not name or not entity.has_type(_PLACES) or entity.parent is not None:
+        return False
+    return not (_evidence(entity, facts) or name in facts.heading or facts.heading in name)
+
+
 def _points(entity: Entity, facts: PageFacts) -> int:
     return _type_points(entity) + _evidence(entity, facts)
 
@@ -219,7 +230,7 @@ def _points(entity: Entity, facts: PageFacts) -> int:
 def _type_points(entity: Entity) -> int:
     if entity.has_type(_SPECIFIC):
         # An offer on its own is a product page that says no more.
-        return 30 if entity.has_type(_set("Offer AggregateOffer CreativeWork Document Item")) else 40
+        return 30 if entity.has_type(_set("Offer AggregateOffer Offering CreativeWork Document Item")) else 40
     if entity.has_type(_PLACES):
         return 28
     if entity.has_type(_LESSER):

@@ -36,6 +36,9 @@ _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 _OF_THINGS = frozenset(("name", "productname", "producttitle", "itemname", "recipename", "eventname"))
 
 
+_TITLES = frozenset(("title", "name", "headline"))
+
+
 class NamedValues:
     def __init__(self, page: Page, url: str = "") -> None:
         self._page = page
@@ -48,7 +51,7 @@ class NamedValues:
             return ()
         if known in EVERY or known in _HEADINGS:
             return self._every(EVERY.get(known, known), _ATTRIBUTES.get(known))
-        special = SPECIAL.get(known)
+        special = SPECIAL.get(known) if not self._has_property(key, known) else None
         candidates = list(special(self._sources)) if special is not None else find_candidates(self._sources, known, key)
         # The <title> alone names the page, not a thing on it: the shell of an application has one as well.
         if key in _OF_THINGS and all(each.source == "html:title" for each in candidates):
@@ -64,6 +67,11 @@ class NamedValues:
         if between is None or len(found) == 1:
             return found[0]
         return FoundValue(between.join(each.value for each in found), found[0].source, found[0].confidence)
+
+    def _has_property(self, key: str, known: str) -> bool:
+        """True where a synonym is a property of its own: the `jobTitle` of a person is not the name of the person."""
+        main = self._sources.subjects.main if key != known and key not in _TITLES else None
+        return main is not None and bool(main.first(key))
 
     def _every(self, selector: str, attr: str | None) -> tuple[FoundValue, ...]:
         found = (self._page.value_of(node, attr) for node in self._page.by_css(selector))

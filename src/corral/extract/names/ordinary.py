@@ -21,9 +21,12 @@ from corral.extract.names.page_sources import PageSources
 from corral.extract.names.shapes import shape, shape_label
 from corral.extract.names.sources.entity import Entity
 from corral.extract.names.sources.entity_text import texts_of
-from corral.extract.names.words.label_words import names_of_label
+from corral.extract.names.sources.labels import LabelRow
+from corral.extract.names.words.label_words import DATE_WORDS, names_of_label
 from corral.extract.names.words.schema_paths import ENTITY_PATHS, META_NAMES
 from corral.extract.names.words.text import plain
+from corral.extract.types.address import convert_address
+from corral.extract.types.model import TypeContext
 
 _URL_NAMES = frozenset(("image", "images", "video", "audio", "license", "pdf", "url"))
 # What the entity of the page itself says as well as its main entity.
@@ -31,11 +34,23 @@ _OF_PAGE = frozenset(
     ("author", "date", "modified", "description", "image", "language", "publisher", "section", "tags", "license")
 )
 _OF_ORGANIZATION = frozenset(
-    ("address", "street", "city", "postal_code", "region", "country", "phone", "fax", "email", "opening_hours")
+    [
+        *("address", "street", "city", "postal_code", "region", "country", "latitude", "longitude"),
+        *("phone", "fax", "email", "opening_hours"),
+    ]
 )
 # Guessed only where the page is about a product, or about nothing that it names.
 _OF_PRODUCTS = frozenset(("price", "availability", "rating", "review_count", "rating_count"))
 _OF_TEXTS = frozenset(("author", "date"))
+# Labels that mean a name where the page has none of its own.
+_OTHER_LABELS = {
+    "brand": ("manufacturer",),
+    "job_location": ("location", "city"),
+    "location": ("venue", "job_location"),
+    "venue": ("location",),
+}
+_PARTS_OF_ADDRESS = frozenset(("street", "city", "postal_code"))
+_DATED = frozenset(("date", "modified", "start_date", "end_date", "valid_through"))
 _WEAK_TAGS = frozenset(("keywords", "news_keywords"))
 
 GUESSES: dict[str, Callable[[PageElements], Found]] = {
@@ -127,11 +142,13 @@ def _from_metas(sources: PageSources, known: str, key: str) -> Iterator[NameCand
 
 
 def find_unstructured(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
-    rows = sources.labels.find(known, key)
-    if known == "brand" and not rows:
-        rows = sources.labels.find("manufacturer", "manufacturer")
+    rows = sources.labels.find(known, key) or [
+        row for other in _OTHER_LABELS.get(known, ()) for row in sources.labels.find(other, other)
+    ]
+    if known == "start_date" and not rows and not _is_text(sources):
+        rows = [row for row in sources.labels.find("date", "date") if plain(row.label) in DATE_WORDS]
     for row in rows:
-        values = shape_label(known, row.values)
+        values = shape_label(known, _times_of(row) if known in _DATED else ()) or shape_label(known, row.values)
         if values and not (row.is_beside and known in _OF_TEXTS):
             yield NameCandidate(values, row.source)
     guess = GUESSES.get(known)
@@ -140,16 +157,42 @@ def find_unstructured(sources: PageSources, known: str, key: str) -> Iterator[Na
         values = shape(known, texts)
         if values:
             yield NameCandidate(values, f"heuristic:{by}")
+    if known in _PARTS_OF_ADDRESS:
+        yield from _part_of_address(sources, known)
     yield from _from_items(sources, known, key)
+
+
+def _part_of_address(sources: PageSources, known: str) -> Iterator[NameCandidate]:
+    """Of an address with a postal code that the page writes as one text."""
+    for whole in find_unstructured(sources, "address", "address"):
+        parts = convert_address(whole.values[0], TypeContext(sources.language, sources.url)).value or {}
+        street = " ".join(part for part in (parts.get("street"), parts.get("house_number")) if part)
+        text = street if known == "street" else parts.get(known)
+        if text and parts.get("postal_code"):
+            yield NameCandidate((text,), f"derived:{whole.source}")
+
+
+def _times_of(row: LabelRow) -> tuple[str, ...]:
+    """What the only <time> of a value says to machines."""
+    times = row.node.css("time[datetime]")
+    return (times[0].attributes.get("datetime") or "",) if len(times) == 1 else ()
+
+
+def _is_text(sources: PageSources) -> bool:
+    main = sources.subjects.main
+    kind = (sources.metas.first("og:type") or "").lower()
+    return (main is not None and main.has_type(ARTICLES)) or kind == "article"
 
 
 def may_guess(sources: PageSources, known: str) -> bool:
     main = sources.subjects.main
     kind = (sources.metas.first("og:type") or "").lower()
     is_product = (main is not None and main.has_type(PRODUCTS)) or "product" in kind
-    is_text = (main is not None and main.has_type(ARTICLES)) or kind == "article"
+    is_text = _is_text(sources)
     if known in _OF_PRODUCTS:
-        return is_product or (not is_text and (main is None or sources.elements.sells))
+        is_open = not is_text and (main is None or sources.elements.sells)
+        # The amount on the page of a job is a salary.
+        return is_product or (is_open and not sources.labels.find("salary", "salary"))
     if known in _OF_TEXTS:
         return not is_product and (is_text or not sources.elements.sells)
     return True

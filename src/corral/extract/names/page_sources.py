@@ -14,10 +14,25 @@ from corral.extract.names.sources.microformats import read_microformats
 from corral.extract.names.sources.rdfa import read_rdfa
 from corral.extract.names.words.text import fold
 from corral.extract.names.words.titles import host_of, site_words, strip_site
-from corral.extract.page import Page
+from corral.extract.page import Page, normalize_space
 from corral.extract.readable import Readable, readable_of
 
 _MAX_HEADINGS = 20
+_BLOCKS = "p, table, form, ul, ol, dl, hr, h2, h3, h4"
+_BLOCK_TAGS = frozenset(_BLOCKS.split(", "))
+
+
+def _text_before_blocks(node: LexborNode | None) -> str | None:
+    """Of a heading that nobody closed, what stands before the first paragraph in it; None where it holds no block."""
+    if node is None or node.css_first(_BLOCKS) is None:
+        return None
+    pieces: list[str] = []
+    for inner in node.traverse(include_text=True):
+        if inner.tag in _BLOCK_TAGS:
+            break
+        if inner.tag == "-text":
+            pieces.append(inner.text_content or "")
+    return normalize_space(" ".join(pieces))
 
 
 class PageSources:
@@ -54,7 +69,12 @@ class PageSources:
         names = [name for name in (self.page.title, self.metas.first("og:title"), *self.headings) if name]
         folded = {fold(each) for name in names for each in (name, strip_site(name, self.site))}
         kind = (self.metas.first("og:type") or "").lower() or None
-        return choose_main(self.entities, PageFacts(urls, frozenset(folded), kind))
+        facts = PageFacts(urls, frozenset(folded), fold(self.heading or ""), self._is_first, kind)
+        return choose_main(self.entities, facts)
+
+    @property
+    def _is_first(self) -> bool:
+        return url_key(self.url) == url_key(self.url).partition("/")[0]
 
     @lazy_property
     def headings(self) -> list[str]:
@@ -67,7 +87,7 @@ class PageSources:
 
     def _heading_text(self, node: LexborNode | None) -> str | None:
         """Without the sign of a link to itself, as documentation has it."""
-        text = self.page.text_of(node)
+        text = _text_before_blocks(node) or self.page.text_of(node)
         return text.rstrip(" ¶#§🔗\uf0c1") or text if text else None
 
     @lazy_property

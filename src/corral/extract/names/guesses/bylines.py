@@ -45,7 +45,8 @@ _MODIFIED = re.compile(
     r"|sidst\s+(?:opdateret|ændret)|opdateret|sist\s+oppdatert|oppdatert|päivitetty|ostatnia\s+(?:aktualizacja"
     r"|modyfikacja)|zaktualizowano|(?:naposledy\s+)?aktualizováno|naposledy\s+(?:upraveno|změněno)|frissítve"
     r"|utolsó\s+(?:frissítés|módosítás)|обновлено|последнее\s+(?:обновление|изменение)|оновлено|güncelle(?:ndi|me"
-    r"|nme)(?:\s+tarihi)?|آخر\s+تحديث|最終更新日?|更新日?|更新时间|最后更新|更新時間|업데이트|최종\s*수정)"
+    r"|nme)(?:\s+tarihi)?|آخر\s+تحديث|最終更新日?|更新日?|更新时间|最后更新|更新時間|업데이트|(?:최종\s*)?수정"
+    r"|עודכן|последно\s+обновяване|ažurirano|aktualizované|cập\s+nhật|diperbarui|última\s+modificação)"
     r"(?:\s+(?:on|am|le|el|il|em|op|den|d\.|dne|on:|date))?\s*[:：]?\s*",
     re.IGNORECASE,
 )

@@ -9,7 +9,8 @@ from selectolax.lexbor import LexborNode
 from corral.extract.lazy import lazy_property
 from corral.extract.names.guesses.zones import MAX_LEVELS, is_beside, is_hidden, marks_of
 from corral.extract.names.words.money import find_money
-from corral.extract.page import Page
+from corral.extract.names.words.titles import segment_equal
+from corral.extract.page import Page, normalize_space
 
 Found = tuple[list[str], str]  # values, and what they were found by
 NOTHING: Found = ([], "")
@@ -17,8 +18,12 @@ _MAX_NODES = 200
 _MAX_TRAVERSED = 20_000
 _MAX_TEXTS = 100
 _MAX_ITEM_CHARS = 1_000
+_MAX_LESSER_HEADINGS = 50
 _SKIPPED = frozenset(("script", "style", "h1", "noscript", "template"))
-_INLINE = frozenset(("a", "b", "strong", "em", "i", "span", "time", "br", "small", "bdi", "font", "u", "sup"))
+_STRUCK = frozenset(("del", "s", "strike"))
+_INLINE = frozenset(
+    ("a", "b", "strong", "em", "i", "span", "time", "br", "small", "bdi", "font", "u", "sup", "del", "s", "ins")
+)
 _BUY = re.compile(
     r"add.?to.?(?:cart|basket|bag)|buy.?now|warenkorb|in den korb|ajouter.{0,6}panier|acheter|añadir.{0,8}(?:carrito"
     r"|cesta)|comprar|aggiungi.{0,6}carrello|acquista|adicionar.{0,8}carrinho|winkelwagen|köp\b|lägg i|kurv|do"
@@ -46,7 +51,24 @@ class PageElements:
         """The h1 that is about the subject: outside of menus and logos."""
         found = [node for node in self.page.tree.css("h1")[:20] if self.page.text_of(node) and not is_hidden(node)]
         inner = [node for node in found if not is_site_heading(node)]
-        return next((node for node in (*(each for each in inner if not is_beside(each)), *inner, *found)), None)
+        return next((node for node in (*(each for each in inner if not is_beside(each)), *inner, *found)), None) or (
+            self._lesser_heading() if not found else None
+        )
+
+    def _lesser_heading(self) -> LexborNode | None:
+        """On a page without an h1, the heading that is a part of the <title>."""
+        title = self.page.title or ""
+        for selector in ("h2, h3", "b, strong, big, [class*='title' i]"):
+            found = [
+                (len(text), node)
+                for node in self.page.tree.css(selector)[:_MAX_LESSER_HEADINGS]
+                if (text := self.page.text_of(node))
+                and segment_equal(title, text)
+                and not (is_beside(node) or is_site_heading(node))
+            ]
+            if found:
+                return max(found, key=lambda each: each[0])[1]
+        return None
 
     @lazy_property
     def sells(self) -> bool:
@@ -69,8 +91,8 @@ class PageElements:
 
     def is_in_list(self, node: LexborNode) -> bool:
         """In one of several items that have a link and a price each, or a linked heading each."""
-        above = node.parent
-        for _ in range(8):
+        above: LexborNode | None = node
+        for _ in range(9):
             if above is None or above.parent is None or above.tag in ("body", "main", "form"):
                 return False
             if self._is_repeated(above, above.parent):
@@ -117,10 +139,18 @@ class PageElements:
             if node.mem_id == heading.mem_id:
                 is_after = True
             elif is_after and node.tag not in _SKIPPED and all((child.tag or "") in _INLINE for child in node.iter()):
-                text = self.page.text_of(node)
+                text = self.text_without_struck(node)
                 if text and text not in texts[-1:] and self._is_about_subject(node):
                     texts.append(text)
         return texts
+
+    def text_without_struck(self, node: LexborNode) -> str:
+        text = self.page.text_of(node) or ""
+        if node.tag in _STRUCK:
+            return ""
+        for struck in node.css("del, s, strike"):
+            text = text.replace(self.page.text_of(struck) or "\0", " ", 1)
+        return normalize_space(text) or ""
 
     def _is_about_subject(self, node: LexborNode) -> bool:
         return not (is_beside(node) or is_inside(node, ("table",)) or self.is_in_list(node))
@@ -153,12 +183,12 @@ def is_inside(node: LexborNode, tags: tuple[str, ...]) -> bool:
     for _ in range(MAX_LEVELS):
         if above is None:
             return False
-        if above.tag in tags and not (above.tag == "header" and _is_part(above.parent)):
+        if above.tag in tags and not (above.tag in ("header", "footer") and _is_part(above.parent)):
             return True
         above = above.parent
     return False
 
 
 def _is_part(node: LexborNode | None) -> bool:
-    """True for parts of a page whose own header belongs to the subject."""
+    """True for parts of a page whose own header and footer belong to the subject."""
     return node is not None and node.tag in ("article", "main", "section")

@@ -21,7 +21,8 @@ _PRICE_NODES = (
 )
 _MAX_PRICE_CHARS = 40
 _RATING = re.compile(
-    r"(?<![\d.,])(\d(?:[.,]\d{1,2})?|10(?:[.,]0)?)\s*(?:★|⭐|/|out\s+of|of|von|sur|de|su|van|av|af|z|ze|из|з|/"
+    r"(?<![\d.,])(\d(?:[.,]\d{1,2})?|10(?:[.,]0)?)\s*(?:★|⭐|/|out\s+of|of|von|sur|de|su|van|av|af|z|ze|na|iz|od"
+    r"|din|dari|trên|מתוך|จาก|из|з|/"
     r"|üzerinden|من|\s)*\s*(?:5|10)(?:[.,]0)?(?!\d)(?:\s*(?:stars?|sterne(?:n)?|étoiles?|estrellas|stelle|estrelas"
     r"|sterren|stjärnor|stjerner|gwiazdek|hvězd\w*|звезд|yıldız))?",
     re.IGNORECASE,
@@ -35,6 +36,20 @@ _OTHER_AMOUNT = re.compile(
     r"|tax|mwst)",
     re.IGNORECASE,
 )
+# An amount that the word before it says to be another one: `statt 99 €`, `RRP £20`.
+_OLD_AMOUNT = re.compile(
+    r"(?<!\w)(?:uvp|upe|neupreis|statt|bisher|ehem(?:als|\.)?|vorher|rrp|msrp|list price|was|before|instead of"
+    r"|reg(?:ular|\.)?"
+    r"|au lieu de|avant|prix conseillé|antes|en lugar de|invece di|anziché|prima|de|van|adviesprijs|ord\.? ?pris"
+    r"|tidligere"
+    r"|ennen|zamiast|původně|korábban|helyett|было|вместо|eski|بدلا من|بدلاً من|كان|定価|通常価格|参考価格|原价"
+    r"|原價|정가)"
+    r"(?:\s*(?:ehem\.?|price|preis|prix|:|：))*\s*[^\d\s]{0,4}\s?\d[\d.,'’\u00a0\u202f ]*(?:\s?(?:€|£|\$|[A-Z]{3}"
+    r"|kr|zł|円|元|₽|₺|.–))?",
+    re.IGNORECASE,
+)
+_MAX_TEXTS_TO_LONE_PRICE = 6
+_MAX_CHARS_BESIDE_LONE_PRICE = 3
 _REVIEWS = re.compile(
     r"(?<![\d.,])(\d{1,3}(?:[.,\u00a0\u202f ]\d{3})+|\d+)\s*(?:(?:customer|global|verified|user|product|Kunden"
     r"|Produkt|vélemény|klant)[-\s]?)?(?:reviews?|ratings?|(?:sterne)?bewertung(?:en)?|rezension(?:en)?|avis"
@@ -66,11 +81,15 @@ def guess_price(elements: PageElements) -> Found:
             amount = _current_price(elements, node)
             if amount:
                 return [amount], describe(selector, node)
-    if elements.sells:
-        for text in elements.texts_after_heading(60):
-            amounts = find_money(text) if len(text) <= 80 and not _OTHER_AMOUNT.match(text) else []
-            if amounts:
-                return amounts[:1], "text"
+    return _price_in_text(elements)
+
+
+def _price_in_text(elements: PageElements) -> Found:
+    """Near the heading: in any short text where something can be bought, else an amount that stands alone."""
+    for text in elements.texts_after_heading(60 if elements.sells else _MAX_TEXTS_TO_LONE_PRICE):
+        amounts = find_money(text) if len(text) <= 80 and not _OTHER_AMOUNT.match(text) else []
+        if amounts and (elements.sells or len(text) - len(amounts[0]) <= _MAX_CHARS_BESIDE_LONE_PRICE):
+            return amounts[:1], "text"
     return NOTHING
 
 
@@ -87,7 +106,7 @@ def _current_price(elements: PageElements, node: LexborNode) -> str | None:
     offscreen = node.css_first(".a-offscreen")
     if offscreen is not None:
         text = elements.page.text_of(offscreen) or text
-    amounts = find_money(text)
+    amounts = find_money(_OLD_AMOUNT.sub(" ", text)) or find_money(text)
     if amounts:
         return amounts[0]
     bare = re.sub(r"\s+", "", text)

@@ -28,6 +28,8 @@ _ENDS_VALUE = frozenset(
     ["br", "p", "div", "ul", "ol", "li", "table", "tr", "dl", "dt", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "section"]
 )
 _LABEL_TAGS = frozenset(("b", "strong", "label", "em", "i", "span", "small", "u", "font", "abbr"))
+_LESSER = frozenset(("h3", "h4", "h5", "h6"))
+_MAX_VALUE_BELOW_HEADING = 100
 _HEADINGS = "h2, h3, h4, h5, h6, summary, legend, caption"
 # Names whose values are paragraphs or lists below a heading.
 # Of these, a list below a heading is better than a text behind a label.
@@ -175,9 +177,12 @@ class Labels:
         if parent.tag in ("b", "strong", "label") or _LABEL_CLASS.search(marks_of(parent)):
             return True
         grand = parent.parent
-        if grand is None or parent.tag in ("a", "button", "option", "h1", "h2", "h3"):
+        if grand is None or parent.tag in ("a", "button", "option", "h1", "h2"):
             return False
-        return len(list(grand.iter())) == 2 and parent.next is not None
+        pair = list(grand.iter())
+        if len(pair) != 2 or parent.next is None:
+            return False
+        return parent.tag not in _LESSER or len(self._page.text_of(pair[1]) or "") <= _MAX_VALUE_BELOW_HEADING
 
     def _value_after(self, label: str, node: LexborNode, parent: LexborNode) -> Iterator[LabelRow]:
         holder = node

@@ -10,6 +10,12 @@ _OPEN_GRAPH = ("og:", "article:", "product:", "book:", "profile:", "video:", "mu
 _DUBLIN_CORE = ("dc.", "dcterms.", "dc:", "dcterms:")
 
 
+# A scheme that says which of several dates or contributors a value is.
+_ROLES = {
+    role.lower(): f".{role}" for role in ("inventor", "assignee", "dateSubmitted", "dateAccepted", "dateReceived")
+}
+
+
 class Metas:
     """The values of each name, in document order. Names are in small letters, `dc.date` whatever the separator."""
 
@@ -22,7 +28,7 @@ class Metas:
             for attribute in ("property", "name", "http-equiv"):
                 name = (attributes.get(attribute) or "").strip()
                 if name and value:
-                    self._add(name, value)
+                    self._add(name + _ROLES.get((attributes.get("scheme") or "").lower(), ""), value)
         self._read_twitter_labels()
 
     def _add(self, name: str, value: str) -> None:

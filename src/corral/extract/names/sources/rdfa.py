@@ -92,6 +92,8 @@ def read_rdfa(page: Page) -> list[Entity]:
             owner = _scope_of(page, node, scopes, by_id) or loose
             for name in names:
                 _add(page, owner, name, node, scopes)
+        if node.mem_id in scopes and not names:
+            _chain(page, node, scopes, by_id)
     entities = list(scopes.values())
     return [*entities, loose] if loose.properties else entities
 
@@ -142,6 +144,20 @@ def _add(page: Page, owner: Entity, name: str, node: LexborNode, scopes: dict[in
         value = value_of(page, node, name.lower() in _ADDRESSES)
     if value:
         owner.add(name, value)
+
+
+def _chain(page: Page, node: LexborNode, scopes: dict[int, Entity], by_id: dict[str, Entity]) -> None:
+    """`<div rel="gr:hasPriceSpecification"><div typeof=…>`: the entity is a property of what holds the `rel`."""
+    above = node.parent
+    while above is not None and above.mem_id not in scopes:
+        rel = above.attributes.get("rel") or ""
+        if rel and above.tag not in ("a", "link", "area"):
+            owner = _scope_of(page, above, scopes, by_id)
+            if owner is not None:
+                for name in rel.split():
+                    owner.add(_term(name), scopes[node.mem_id])
+            return
+        above = above.parent
 
 
 def _term(name: str) -> str:

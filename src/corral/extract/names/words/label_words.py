@@ -3,9 +3,11 @@
 Order of the languages: en de fr es it pt nl sv da no fi pl cs hu ro ru uk el tr ar ja zh ko.
 """
 
+import re
 import unicodedata
 
 from corral.extract.names.words.aliases import ALIASES
+from corral.extract.names.words.more_labels import MORE_LABELS
 from corral.extract.names.words.text import plain
 
 _WORDS: dict[str, str] = {
@@ -26,7 +28,8 @@ _WORDS: dict[str, str] = {
     "|part no"
     "|article number|article no|model no|order number|order code|stock code|catalog number|catalogue number|ref|ref no"
     "|reference|artikelnummer|artikelnr|artikel nr|art nr|artnr|artikel|bestellnummer|bestellnr|best nr|produktnummer"
-    "|produktnr|produktcode|référence|réf|référence produit|code produit|code article|référence article|numéro darticle"
+    "|produktnr|produktcode|référence|réf|référence produit|code produit|code article|référence article"
+    "|numéro darticle"
     "|referencia|ref producto|código|código de producto|código del producto|cód|número de artículo|codice"
     "|codice articolo|codice prodotto|cod articolo|cod prodotto|riferimento|art|código do produto|código produto"
     "|referência|productcode|bestelcode|varenummer|varenr|varunummer|artikelkod|art nr|tuotenumero|tuotekoodi"
@@ -35,7 +38,8 @@ _WORDS: dict[str, str] = {
     "|κωδικός|κωδικός προϊόντος|ürün kodu|stok kodu|رمز المنتج|رقم المنتج|رقم الصنف|商品番号|商品コード|品番|型番"
     "|型號|货号|貨號"
     "|商品编号|商品编码|商品編號|产品编号|상품코드|상품번호|제품번호",
-    "gtin": "gtin|ean|upc|ean code|ean13|ean nummer|gtin13|barcode|strichcode|codebarre|code barre|code ean|code barres"
+    "gtin": "gtin|ean|upc|ean code|ean13|ean nummer|gtin13|barcode|strichcode|codebarre|code barre|code ean"
+    "|code barres"
     "|código de barras|código ean|codice a barre|codice ean|streepjescode|streckkod|stregkode|viivakoodi|kod ean"
     "|kod kreskowy|čárový kód|vonalkód|cod de bare|cod ean|штрихкод|штрих код|баркод|barkod|الباركود|janコード|jan"
     "|条形码"
@@ -110,11 +114,13 @@ _WORDS: dict[str, str] = {
     "|descrição do produto|omschrijving|productomschrijving|beschrijving|productbeschrijving|beskrivning"
     "|produktbeskrivning|beskrivelse|produktbeskrivelse|kuvaus|tuotekuvaus|opis|opis produktu|popis|popis produktu"
     "|leírás"
-    "|termékleírás|descriere|описание|описание товара|опис|περιγραφή|açıklama|ürün açıklaması|الوصف|وصف المنتج|وصف|説明"
+    "|termékleírás|descriere|описание|описание товара|опис|περιγραφή|açıklama|ürün açıklaması|الوصف|وصف المنتج|وصف"
+    "|説明"
     "|商品説明|商品の説明|概要|描述|商品描述|产品描述|简介|商品介紹|설명|상품설명|abstract",
     "rating": "rating|average rating|customer rating|our rating|bewertung|kundenbewertung|durchschnittliche"
     " bewertung|note|note moyenne"
-    "|évaluation|valoración|puntuación|calificación|valutazione|voto|avaliação|nota|beoordeling|waardering|betyg|omdöme"
+    "|évaluation|valoración|puntuación|calificación|valutazione|voto|avaliação|nota|beoordeling|waardering|betyg"
+    "|omdöme"
     "|bedømmelse|vurdering|arvio|arvosana|ocena|hodnocení|értékelés|evaluare|рейтинг|оценка|оцінка|βαθμολογία|puan"
     "|değerlendirme|التقييم|評価|评分|評分|평점|별점",
     "review_count": "reviews|number of reviews|customer reviews|anzahl bewertungen|bewertungen|avis|nombre davis"
@@ -169,7 +175,8 @@ _WORDS: dict[str, str] = {
     "isbn": "isbn|isbn13|isbn 13|isbn10|isbn 10|isbn no|isbn kodu|isbn nummer|isbn号",
     "issn": "issn",
     "doi": "doi",
-    "pages": "pages|number of pages|seiten|seitenzahl|nombre de pages|páginas|número de páginas|pagine|numero di pagine"
+    "pages": "pages|number of pages|seiten|seitenzahl|nombre de pages|páginas|número de páginas|pagine"
+    "|numero di pagine"
     "|paginas|aantal paginas|sidor|antal sidor|sider|sidetal|sidemäärä|liczba stron|strony|počet stran|oldalszám"
     "|număr pagini|страниц|количество страниц|сторінок|σελίδες|sayfa|sayfa sayısı|عدد الصفحات|ページ数|页数|頁數|쪽수",
     "ingredients": "ingredients|zutaten|ingrédients|ingredientes|ingredienti|ingrediënten|ingredienser|ainekset"
@@ -213,7 +220,8 @@ _WORDS: dict[str, str] = {
     "|speltid|varighed|varighet|kesto|czas trwania|délka|trvání|időtartam|hossz|длительность|продолжительность"
     "|тривалість|διάρκεια|süre"
     "|المدة|再生時間|期間|时长|片长|時長|시간",
-    "start_date": "start|start date|starts|begin|begins|beginn|startdatum|anfang|début|date de début|commence le|inicio"
+    "start_date": "start|start date|starts|begin|begins|beginn|startdatum|anfang|début|date de début|commence le"
+    "|inicio"
     "|fecha de inicio|comienza|inizio|data inizio|data di inizio|início|data de início|aanvang|startar|startdatum"
     "|starter|startdato|alkaa|alkaen"
     "|rozpoczęcie|początek|data rozpoczęcia|začátek|zahájení|kezdés|kezdete|început|data începerii|начало|дата"
@@ -292,6 +300,37 @@ _WORDS: dict[str, str] = {
 }
 
 
+# Words for a date that may be one of publication or of an event.
+DATE_WORDS = frozenset(
+    plain(word)
+    for word in [
+        "date",
+        "datum",
+        "dates",
+        "fecha",
+        "data",
+        "dato",
+        "päivämäärä",
+        "dátum",
+        "дата",
+        "ημερομηνία",
+        "tarih",
+        "التاريخ",
+        "日付",
+        "日程",
+        "日期",
+        "날짜",
+        "תאריך",
+        "tanggal",
+        "ngày",
+        "วันที่",
+        "दिनांक",
+        "تاریخ",
+    ]
+)
+_BRACKETS = re.compile(r"\s*[(\[（【].*$", re.DOTALL)
+
+
 def _fold_accents(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKD", text) if not unicodedata.combining(char))
 
@@ -299,7 +338,7 @@ def _fold_accents(text: str) -> str:
 def _build() -> dict[str, tuple[str, ...]]:
     """By label, the names it may stand for: `Ort` is a location and a city."""
     table: dict[str, list[str]] = {}
-    for name, words in _WORDS.items():
+    for name, words in (*_WORDS.items(), *MORE_LABELS.items()):
         for word in words.split("|"):
             for key in dict.fromkeys((plain(word), plain(_fold_accents(word)))):
                 names = table.setdefault(key, [])
@@ -314,4 +353,6 @@ LABELS: dict[str, tuple[str, ...]] = _build()
 
 
 def names_of_label(label: str) -> tuple[str, ...]:
-    return LABELS.get(plain(label), ())
+    """`Price (incl. VAT)` is a price, like `Price`."""
+    found = LABELS.get(plain(label), ())
+    return found or LABELS.get(plain(_BRACKETS.sub("", label)), ())

@@ -89,7 +89,7 @@ _NUMBER = r"\d{1,3}(?:[.,'’\u00a0\u202f\u2009 ]\d{3})+(?:[.,]\d{1,2})?(?!\d)|\
 _TAIL = r"(?:[,.](?:[-–—]{1,2}|–))?"
 _MONEY = re.compile(
     rf"(?<![\w.,])(?:(?:{_BEFORE})\.?\s?-?(?:{_NUMBER}){_TAIL}(?:\s?(?:{'|'.join(_CODES)})\b)?"
-    rf"|-?(?:{_NUMBER}){_TAIL}\s?(?:{_AFTER})(?![^\W\d_])(?:(?<=kr|Fr)\.|(?<=руб|грн|дин)\.)?)",
+    rf"|-?(?:{_NUMBER}){_TAIL}\s?(?:{_AFTER})(?![^\W\d_])(?:(?<=kr|Fr)\.|(?<=руб|грн|дин)\.|(?<=лв)\.)?)",
     re.IGNORECASE,
 )
 _CODE = re.compile(rf"(?<![A-Za-z])({'|'.join(_CODES)})(?![A-Za-z])")

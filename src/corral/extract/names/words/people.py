@@ -7,26 +7,29 @@ from corral.extract.names.words.dates import DATE
 _BY = re.compile(
     r"^(?:(?:(?:written|posted|published|reported|words|text|story|article|review(?:ed)?|created|added|submitted"
     r"|recipe|photos?)"
-    r"\s+by|by|geschrieben\s+von|verfasst\s+von|ein\s+(?:artikel|beitrag)\s+von|veröffentlicht\s+von|(?:beitrag\s+)?von"
+    r"\s+by|by|geschrieben\s+von|verfasst\s+von|ein\s+(?:artikel|beitrag)\s+von|veröffentlicht\s+von"
+    r"|(?:beitrag\s+)?von"
     r"|écrit\s+par|publié\s+par|par|escrito\s+por|publicado\s+por|enviado\s+por|por|scritto\s+da|pubblicato\s+da|di"
     r"|(?:geschreven\s+|geplaatst\s+)?door|(?:skriven\s+|skrevet\s+)?a[fv]|kirjoittanut|przez|opublikował"
     r"|autor(?:in|es|a|e|ka)?|authors?|auteurs?|автор|текст|yazan|yazar|napsal|írta|tekst|text|بقلم|كتب(?:ها|ه)?"
-    r"|投稿者|著者|作者|撰文|文|글)"
-    r"(?:\s*[:：/／]\s*|\s+)|(?:بقلم|文責|著者|作者|撰文)\s*)",
+    r"|投稿者|著者|作者|撰文|文|글|מאת|نویسنده|लेखक|লেখক|โดย|tác giả|bởi|oleh|penulis|автори?|autorius|autors)"
+    r"(?:\s*[:：/／]\s*|\s+)|(?:بقلم|文責|著者|作者|撰文|โดย)\s*)",
     re.IGNORECASE,
 )
 _NEXT_ROLE = re.compile(
     r"\s+(?:staff\s+(?:writer|reporter)|senior\s+\w+|contributor|correspondent|reporter|edited|photographs?"
     r"|photography|photos?|illustrat(?:ed|ions?)|reviewed|translated|updated|published"
-    r"|posted|fotos?|bilder)\b.*$",
+    r"|posted|fotos?|bilder|기자|특파원|記者|记者)\b.*$",
     re.IGNORECASE | re.DOTALL,
 )
+_REPORTER = re.compile(r"[가-힣]{2,4}\s?(?:기자|특파원)|(?:記者|记者)\s?[:：/]?\s?[\u4e00-\u9fff]{2,4}")
 _WEEKDAY = re.compile(
     r"[\s,]+(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\b.*$|\s*[»«›|].*$",
     re.IGNORECASE | re.DOTALL,
 )
 _CUT = re.compile(
-    r"\s*(?:\||•|·|–|—|\bon\b|\bat\b|\bam\b|\ble\b|\bel\b|\bil\b|\d|\(|/|,\s*(?:staff|senior|chief|special|political"
+    r"\s*(?:\||•|·|–|—|\bon\b|\bat\b|\bam\b|\ble\b|\bel\b|\bil\b|(?<!\w)\d|\(|/|,\s*(?:staff|senior|chief|special"
+    r"|political"
     r"|contributor|correspondent|reporter|editor|redakt|journalist|freelance|updated|published|photograph"
     r"|and\s+agenc))",
     re.IGNORECASE,
@@ -136,4 +139,5 @@ def _is_capital(letter: str) -> bool:
 
 
 def begins_with_by(text: str) -> bool:
-    return _BY.match(text.strip()) is not None
+    """`By Jane Doe`, or a name with the word for a reporter behind it."""
+    return _BY.match(text.strip()) is not None or _REPORTER.fullmatch(text.strip()) is not None

@@ -1,7 +1,15 @@
 """Where each name is found: paths in entities, and names of meta elements, the best first."""
 
 # Paths of schema.org in small letters, from the main entity on.
-_OFFERS = ("offers", "offers.offers", "offers.itemoffered.offers", "hasvariant.offers", "model.offers")
+_OFFERS = (
+    "offers",
+    "offers.offers",
+    "offers.itemoffered.offers",
+    "hasvariant.offers",
+    "model.offers",
+    "albumrelease.offers",
+    "hascourseinstance.offers",
+)
 
 
 def _in_offers(*ends: str) -> tuple[str, ...]:
@@ -96,8 +104,8 @@ ENTITY_PATHS: dict[str, tuple[str, ...]] = {
     "yield": ("recipeyield", "yield"),
     "cuisine": ("recipecuisine",),
     "calories": ("nutrition.calories",),
-    "start_date": ("startdate",),
-    "end_date": ("enddate",),
+    "start_date": ("startdate", "hascourseinstance.startdate", "eventschedule.startdate"),
+    "end_date": ("enddate", "hascourseinstance.enddate", "eventschedule.enddate"),
     "location": ("location", "joblocation", "contentlocation", "spatialcoverage"),
     "venue": ("location",),
     "organizer": ("organizer",),
@@ -110,7 +118,8 @@ ENTITY_PATHS: dict[str, tuple[str, ...]] = {
     "latitude": ("geo.latitude", "location.geo.latitude", "latitude"),
     "longitude": ("geo.longitude", "location.geo.longitude", "longitude"),
     "video": ("video", "contenturl", "embedurl", "trailer"),
-    "audio": ("audio",),
+    "audio": ("audio", "associatedmedia", "encoding"),
+    "identifier": ("identifier", "productid", "sku"),
     "comments_count": ("commentcount", "interactionstatistic", "answercount"),
     "word_count": ("wordcount",),
     "pages": ("numberofpages",),
@@ -127,6 +136,7 @@ META_NAMES: dict[str, tuple[str, ...]] = {
         "dc.creator",
         "dcterms.creator",
         "dc.contributor.author",
+        "dc.contributor.inventor",
         "author",
         "article:author",
         "article:author_name",
@@ -239,6 +249,7 @@ META_NAMES: dict[str, tuple[str, ...]] = {
         "book:tag",
     ),
     "language": ("og:locale", "content-language", "language", "dc.language", "dcterms.language", "citation_language"),
+    "identifier": ("dc.identifier", "dcterms.identifier"),
     "site_name": ("og:site_name", "application-name", "al:ios:app_name", "apple-mobile-web-app-title"),
     "publisher": ("citation_publisher", "dc.publisher", "dcterms.publisher", "publisher", "article:publisher_name"),
     "journal": ("citation_journal_title", "prism.publicationname", "dcterms.ispartof", "dc.source"),

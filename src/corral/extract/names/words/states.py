@@ -52,7 +52,11 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         "|stoc epuizat|indisponibil"
         "|нет в наличии|отсутствует|закончился|немає в наявності|εξαντλημένο|μη διαθέσιμο|stokta yok|tükendi|غير"
         " متوفر|نفد|نفذت الكمية"
-        "|在庫なし|在庫切れ|売り切れ|缺货|无货|售罄|缺貨|售完|품절|재고 ?없음",
+        "|在庫なし|在庫切れ|売り切れ|缺货|无货|售罄|缺貨|售完|품절|재고 ?없음"
+        "|няма в наличност|изчерпан|nije dostupno|rasprodano|nie je skladom|vypredané|ni na zalogi|razprodano"
+        "|išparduota"
+        "|izpārdots|läbi müüdud|אזל|לא במלאי|ناموجود|उपलब्ध नहीं|สินค้าหมด|hết hàng|habis|stok kosong|esgotad[oa]"
+        "|lager leer",
     ),
     ("SoldOut", "sold out|ausverkauft|complet\\b"),
     ("Discontinued", "discontinued|nicht mehr (?:lieferbar|erhältlich)|auslaufartikel"),
@@ -77,7 +81,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         "|varastossa|saatavilla|w magazynie|dostępny|dostępne|na stanie"
         "|skladem|dostupné|raktáron|készleten|elérhető|în stoc|in stoc|disponibil|в наличии|есть в наличии|в"
         " наявності|є в наявності|σε απόθεμα|διαθέσιμο|stokta|mevcut"
-        "|متوفر|متاح|在庫あり|在庫有|有货|现货|有貨|現貨|재고 ?있음|구매 ?가능",
+        "|متوفر|متاح|在庫あり|在庫有|有货|现货|有貨|現貨|재고 ?있음|구매 ?가능"
+        "|в наличност|налично|na zalihi|dostupno|na sklade|skladom|na zalogi|yra sandėlyje|turime|ir noliktavā"
+        "|laos|במלאי|זמין"
+        "|موجود|उपलब्ध|มีสินค้า|còn hàng|tersedia|ready stock|pronta entrega|à pronta entrega|em stock",
     ),
 )
 _PATTERNS = [(state, re.compile(words, re.IGNORECASE)) for state, words in _PHRASES]
