@@ -6,7 +6,10 @@ from corral.extract.names.named_values import NamedValues
 from corral.extract.page import Page
 
 URL = "https://www.site.example/thing/1"
-AGENT = '<script type="application/ld+json">{"@type": "RealEstateAgent", "name": "Blue Homes", "telephone": "1234567"}</script>'
+AGENT = (
+    '<script type="application/ld+json">'
+    '{"@type": "RealEstateAgent", "name": "Blue Homes", "telephone": "1234567"}</script>'
+)
 
 
 def one(html: str, name: str, url: str = URL) -> str | None:
@@ -40,7 +43,7 @@ def test_the_business_that_runs_a_site_is_not_what_an_inner_page_is_about() -> N
 
 
 @pytest.mark.parametrize(
-    ("body", "price"),
+    "body, price",
     [
         ("<p>285.000 €</p>", "285.000 €"),
         ("<p>It costs 285.000 € to build</p>", None),
@@ -86,7 +89,8 @@ def test_contributors_and_dates_of_dublin_core_have_roles() -> None:
 
 
 def test_an_address_in_lines_gives_its_parts() -> None:
-    body = '<html lang="de"><h1>Auto</h1><p>Autohof GmbH<br>Celler Heerstraße 12<br>38118 Braunschweig<br>Tel. 0531 / 88 20</p>'
+    lines = "Autohof GmbH<br>Celler Heerstraße 12<br>38118 Braunschweig<br>Tel. 0531 / 88 20"
+    body = f'<html lang="de"><h1>Auto</h1><p>{lines}</p>'
     values = [one(body, name) for name in ("address", "street", "postal_code", "city", "phone")]
     assert values == [
         "Celler Heerstraße 12, 38118 Braunschweig",
@@ -118,7 +122,7 @@ def test_a_nickname_keeps_its_digits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("label", "name"),
+    "label, name",
     [
         ("Cena (z VAT)", "price"),
         ("販売価格（税込）", "price"),
