@@ -57,7 +57,17 @@ def test_a_stable_selector_comes_before_a_position_and_a_link_has_its_address(st
         link = preview(stack, f"{site.url}/list?page=1", click={"css": ".card a"})["suggestions"]
     assert (heading["label"], heading["css"], heading["values"]) == ("element", "h1", ["List 1", "List 2", "List 3"])
     assert f"{site.url}/p/1-0" in [each["sample"] for each in link if each["attr"] == "href"]
-    assert not any("css-" in each["css"] for each in link)
+    assert not any("css-" in (each["css"] or "") for each in link)
+
+
+def test_a_clicked_value_behind_a_label_is_selected_by_the_label(stack: Stack) -> None:
+    page = Page(raw=f"<title>T</title><h1>T</h1><dl><dt>Ref<dd>A-3<dt>Colour<dd>red</dl>{WORDS}")
+    with served({"/robots.txt": Page(status=404), "/thing": page}) as site:
+        found = preview(stack, f"{site.url}/thing", click={"text": "red"})["suggestions"]
+    best = next(each for each in found if each["label"] == "element")
+    assert best["css"] is None
+    assert best["xpath"] == '//dt[normalize-space()="Colour"]/following-sibling::dd[1]'
+    assert best["values"] == ["red"]
 
 
 def test_a_click_on_nothing_is_refused(stack: Stack) -> None:

@@ -9,7 +9,7 @@ from corral.cli.options import FieldOptions
 from corral.cli.secret_input import text_or_file
 from corral.domain.errors import BadInput
 from corral.domain.fields.own_code import MAX_CODE_BYTES, make_parser
-from corral.domain.fields.page_fields import RecipeFile, parse_recipe_file
+from corral.domain.fields.page_fields import RecipeFile, choose_fields, parse_recipe_file
 from corral.domain.fields.record_key import check_record_key, parse_record_key
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
@@ -17,6 +17,7 @@ from corral.domain.jobs.job import Job, OnTrouble, Priority, Strategy
 from corral.domain.jobs.schedule import check_frequency
 from corral.domain.json_path import parse_query
 from corral.domain.net.address import EgressPolicy, check_literal
+from corral.domain.net.canonical import canonical_url
 from corral.domain.net.proxy import ProxyPolicy
 from corral.domain.net.url import Target, parse_target
 from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
@@ -33,17 +34,16 @@ DEFAULT_PORTS = (80, 443)
 _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 
 
-def parse_fields(options: FieldOptions, *, takes_patterns: bool = False) -> tuple[FieldSpec, ...]:
+def parse_fields(options: FieldOptions, url: str | None, *, takes_patterns: bool = False) -> tuple[FieldSpec, ...]:
     """Return the requested fields, checked as the API checks them.
 
-    With `takes_patterns` the recipe may have fields for patterns of pages, and none beside them: see `parse_patterns`.
+    With `takes_patterns` the patterns of a recipe are left to `parse_patterns`. Else the pattern that matches `url`
+    counts; None is for pages of many addresses.
     """
 
     recipe = load_recipe(options.recipe)
-    if recipe.pages and not takes_patterns:
-        hint = "move them to `fields`, or use the file with `corral crawl`"
-        raise BadInput("the recipe has fields for patterns of pages, and this is one page", field="recipe", hint=hint)
-    specs = _one_parser((*recipe.fields, *_fields_of(options)))
+    own = recipe.fields if takes_patterns or not recipe.pages else _fields_of_page(recipe, url)
+    specs = _one_parser((*own, *_fields_of(options)))
     if not specs and recipe.pages:
         return ()
     if not specs:
@@ -51,6 +51,18 @@ def parse_fields(options: FieldOptions, *, takes_patterns: bool = False) -> tupl
         raise BadInput("no fields are requested", field="fields", hint=hint)
     check_fields(specs)
     check_record_key(parse_key(options), specs, field="key")
+    return specs
+
+
+def _fields_of_page(recipe: RecipeFile, url: str | None) -> tuple[FieldSpec, ...]:
+    if url is None:
+        hint = "move them to `fields`, or use the file with `corral crawl`"
+        raise BadInput("the recipe has fields for patterns of pages, and this is a list", field="recipe", hint=hint)
+    specs = choose_fields(canonical_url(parse_target(url)), recipe.pages, recipe.fields)
+    if not specs:
+        patterns = ", ".join(each.match for each in recipe.pages[:5])
+        told = f"no pattern of the recipe matches {url[:200]}, and it has no fields for every page"
+        raise BadInput(told, field="recipe", hint=f"its patterns are {patterns}")
     return specs
 
 
@@ -132,12 +144,15 @@ def _read_code(path: Path) -> str:
         raise BadInput(f"{path} is not UTF-8", field="parse") from None
 
 
-def find_code(options: FieldOptions) -> Path | None:
-    """Return the file with own code, of the option or of the recipe file."""
+def find_code(options: FieldOptions, specs: tuple[FieldSpec, ...]) -> Path | None:
+    """Return the file with own code of these fields, of the option or of the recipe file."""
     if options.parse is not None or options.recipe is None:
         return options.parse
-    name = read_recipe(options.recipe).get("parse")
-    return options.recipe.parent / name if isinstance(name, str) else None
+    name = next((spec.file for spec in specs if spec.is_code), None)
+    document = read_recipe(options.recipe)
+    files = [each.get("parse") for each in (document, *(document.get("pages") or ()))]
+    found = next((file for file in files if isinstance(file, str) and name and Path(file).name == name), None)
+    return options.recipe.parent / found if found else None
 
 
 def _by_css(text: str) -> FieldSpec:

@@ -215,7 +215,7 @@ def test_only_the_typed_host_is_trusted() -> None:
     from corral.cli.options import FieldOptions
     from corral.settings import Settings
 
-    fields = parse_fields(FieldOptions(fields="title"))
+    fields = parse_fields(FieldOptions(fields="title"), "https://a.example/")
     settings = Settings(data_dir=Path("nowhere"))
     odd = draft_job(settings, "http://10.0.0.7:8080/a", fields, trusts_host=True)
     usual = draft_job(settings, "https://intranet/a", fields, trusts_host=True)

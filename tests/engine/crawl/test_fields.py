@@ -23,7 +23,7 @@ PATTERNS = [{"match": "/product/*", "fields": [PRICE]}, {"match": "/blog/*", "fi
 
 def test_each_pattern_has_its_own_fields(stack: Stack) -> None:
     with served(PAGES) as site:
-        task = submit(stack, site.url + "/", page_fields=PATTERNS)
+        task = submit(stack, site.url + "/", page_fields=PATTERNS, fields=[{"name": "at", "page": "url"}])
         assert wait_for_task(stack, task)["status"] == "completed"
         found = {item["url"].removeprefix(site.url): item for item in results(stack, task)["results"]}
     assert {url: item.get("price") for url, item in found.items()} == {
@@ -33,6 +33,7 @@ def test_each_pattern_has_its_own_fields(stack: Stack) -> None:
         "/blog/a": None,
     }
     assert [url for url, item in found.items() if "date" in item] == ["/blog/a"]
+    assert all(item["at"] == item["url"] for item in found.values()), "those of every page are in every record"
 
 
 def test_a_field_that_most_of_its_pages_lack_makes_the_crawl_partial(stack: Stack) -> None:
@@ -71,6 +72,20 @@ def test_a_recipe_file_on_the_command_line(corral: Corral) -> None:
             corral, f"{site.url}/", "--include", "/product/*", "--css", "price=.price", "--fields", "h1"
         )
     assert {each["h1"]: each["price"] for each in found if each["h1"]} == {"Lamp": "12.50", "Chair": "7"}
+
+
+def test_on_one_page_the_pattern_that_matches_it_counts(corral: Corral) -> None:
+    pages = "pages: [{match: /product/*, fields: [{name: price, css: .price}]}]\n"
+    (corral.folder / "recipe.yaml").write_text(pages)
+    with served(PAGES) as site:
+        done = corral("scrape", f"{site.url}/product/1", "--recipe", "recipe.yaml", "--json")
+        assert json.loads(done.out)["records"] == [{"price": "12.50"}], done.err
+        done = corral("scrape", f"{site.url}/blog/a", "--recipe", "recipe.yaml")
+        assert done.code == 2
+        assert "no pattern of the recipe matches" in done.err
+        done = corral("job", "add", site.url, "--item-links", "a", "--recipe", "recipe.yaml")
+    assert done.code == 2
+    assert "this is a list" in done.err
 
 
 def test_a_recipe_file_that_is_none_is_refused(corral: Corral) -> None:

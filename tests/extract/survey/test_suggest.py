@@ -155,3 +155,20 @@ def test_whatever_the_page_is_proposals_find_something(text: str) -> None:
     html = f'<div class="price">{text}</div>'
     for each in propose(html):
         assert value_of(html, each)
+
+
+def test_values_behind_labels_are_selected_by_the_words_of_the_label() -> None:
+    html = (
+        "<h1>Lamp</h1><dl><dt>Artikelnummer:</dt><dd>A-3</dd><dt>Farbe</dt><dd>rot</dd></dl>"
+        "<table><tr><th>Breite</th><td>12,5 cm</td></tr></table><nav><dl><dt>Preis</dt><dd>1 €</dd></dl></nav>"
+    )
+    found = {each["label"]: each for each in suggestions(Page(html, URL)) if each["xpath"]}
+    assert {label: each["sample"] for label, each in found.items()} == {
+        "sku": "A-3",
+        "color": "rot",
+        "breite": "12,5 cm",
+    }
+    other = Page("<dl><dt>Neu</dt><dd>x</dd><dt>Farbe</dt><dd>blau</dd></dl>", URL)
+    spec = FieldSpec("color", xpath=found["color"]["xpath"])
+    assert extract_from(other, [spec]).record == {"color": "blau"}
+    assert found["color"]["confidence"] > found["breite"]["confidence"]

@@ -61,11 +61,12 @@ class SuggestionRead(BaseModel):
     label: str = Field(
         description="the field it looks like; of a clicked element `element`, or `alike` for all its like"
     )
-    css: str
+    css: str | None = Field(description="null where `xpath` selects")
+    xpath: str | None = Field(None, description="of a value behind a label: selects by the words of the label")
     confidence: float = Field(ge=0, le=1)
     attr: str | None = Field(description="the attribute that holds it; null where it is the text")
     all: bool = Field(description="every match belongs to it, as the items of a list do")
-    regex: str | None = Field(description="searched for in what `css` matches; the first group is the value")
+    regex: str | None = Field(description="searched for in what the selector matches; the first group is the value")
     sample: str = Field(description="what it finds on this page, shortened")
     values: list[str | list[str] | None] = Field(
         description="what it finds on each page of `pages` that was read, in their order, shortened"

@@ -101,7 +101,9 @@ class AsyncScrapeRequest(BaseModel):
     fields: list[FieldName | FieldRecipe] = Field(
         default_factory=list, max_length=200, description="collected from every page, beside its text"
     )
-    parse: OwnCode | None = Field(None, description="own code for the pages that no pattern of `page_fields` matches")
+    parse: OwnCode | None = Field(
+        None, description="own code for every page, unless the pattern of the page has its own"
+    )
     page_fields: list[PageFieldsBody] = Field(
         default_factory=list,
         max_length=MAX_PATTERNS,

@@ -48,8 +48,8 @@ function isChosen({ label, confidence }, index, all) {
 }
 
 function suggestionRow(suggestion, index, all) {
-  const { label, css, attr, regex, sample, confidence } = suggestion;
-  const how = [css, attr ? `@${attr}` : "", regex ? ` /${regex}/` : "", suggestion.all ? " (all)" : ""].join("");
+  const { label, css, xpath, attr, regex, sample, confidence } = suggestion;
+  const how = [css ?? xpath, attr ? `@${attr}` : "", regex ? ` /${regex}/` : "", suggestion.all ? " (all)" : ""].join("");
   return row({},
     cell("Take", h("input", { type: "checkbox", name: "take", value: index, checked: isChosen(suggestion, index, all), "aria-label": `Take ${clip(label, 80)}` })),
     cell("Field", h("span", { class: "foreign" }, clip(label, 80))),
@@ -59,9 +59,9 @@ function suggestionRow(suggestion, index, all) {
 }
 
 /** Who takes two of the same name gets a second one. */
-function fieldOf({ label, css, attr, all, regex }, index, chosen) {
+function fieldOf({ label, css, xpath, attr, all, regex }, index, chosen) {
   const before = chosen.slice(0, index).filter((other) => other.label === label).length;
-  return { name: before ? `${label} ${before + 1}` : label, css, ...(attr ? { attr } : {}), ...(all ? { all } : {}), ...(regex ? { regex } : {}) };
+  return { name: before ? `${label} ${before + 1}` : label, ...(css ? { css } : { xpath }), ...(attr ? { attr } : {}), ...(all ? { all } : {}), ...(regex ? { regex } : {}) };
 }
 
 async function makeJob(url, viaBrowser, chosen, box) {

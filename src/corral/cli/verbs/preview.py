@@ -118,7 +118,13 @@ def _row(suggestion: dict[str, Any]) -> tuple[str, str, str, str, str]:
     regex = f" regex {suggestion['regex']}" if suggestion["regex"] else ""
     here, *others = [render.printable(_text(value), _MAX_CELL) for value in suggestion["values"]]
     label = f"{suggestion['label']}{' (all)' if suggestion['all'] else ''}"
-    return label, f"{suggestion['css']}{attr}{regex}", f"{suggestion['confidence']:.2f}", here, " | ".join(others)
+    return (
+        label,
+        f"{suggestion['css'] or suggestion['xpath']}{attr}{regex}",
+        f"{suggestion['confidence']:.2f}",
+        here,
+        " | ".join(others),
+    )
 
 
 def _text(value: Any) -> str:

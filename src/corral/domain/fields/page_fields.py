@@ -32,6 +32,13 @@ class PageFields:
         """`url` is canonical."""
         return self._pattern.matches(url, url.find("/", url.find("//") + 2))
 
+    def add_to(self, common: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+        """Both; of two with one name, and of two files with own code, the one of the pattern."""
+        own = {spec.name for spec in self.fields}
+        has_code = any(spec.is_code for spec in self.fields)
+        kept = (spec for spec in common if spec.name not in own and not (has_code and spec.is_code))
+        return (*kept, *self.fields)
+
     def document(self) -> dict[str, Any]:
         return {"match": self.match, "fields": [spec.document() for spec in self.fields]}
 
@@ -57,14 +64,14 @@ def parse_page_fields(value: object) -> tuple[dict[str, Any], ...]:
     return tuple({"match": each["match"], "fields": [dict(spec) for spec in each["fields"]]} for each in value)
 
 
-def choose_fields(url: str, patterns: Iterable[PageFields], otherwise: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
-    """Those of the first pattern that matches the address of a page."""
-    return next((each.fields for each in patterns if each.matches(url)), otherwise)
+def choose_fields(url: str, patterns: Iterable[PageFields], common: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+    """Those of every page, with those of the first pattern that matches the address of this one."""
+    return next((each.add_to(common) for each in patterns if each.matches(url)), common)
 
 
 @dataclass(frozen=True, slots=True)
 class RecipeFile:
-    """`fields` are those of a single page, and of the pages of a crawl that no pattern of `pages` matches."""
+    """`fields` are those of a single page, and of all pages of a crawl; `pages` adds those of patterns."""
 
     fields: tuple[FieldSpec, ...] = ()
     pages: tuple[PageFields, ...] = ()

@@ -71,5 +71,5 @@ class CrawlProfile:
     def _choose(self, url: str) -> tuple[str, tuple[FieldSpec, ...]]:
         for each in self._patterns:
             if each.matches(url):
-                return each.match, each.fields
+                return each.match, each.add_to(self._fields)
         return "", self._fields

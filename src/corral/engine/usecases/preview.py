@@ -110,8 +110,8 @@ class PreviewedTemplate:
 
 
 def suggestion_spec(suggestion: Mapping[str, Any], place: int) -> FieldSpec:
-    keys = {name: suggestion[name] for name in ("css", "attr", "all", "regex")}
-    return FieldSpec(f"s{place}", keys["css"], keys["attr"], keys["all"], keys["regex"])
+    keys = {name: suggestion[name] for name in ("css", "xpath", "attr", "all", "regex")}
+    return FieldSpec(f"s{place}", **keys)
 
 
 def list_spec(offered: Mapping[str, Any], place: int) -> FieldSpec:

@@ -10,6 +10,7 @@ from corral.domain.fields.spec import FieldSpec
 from corral.extract.fields.extract import extract_from
 from corral.extract.page import Page, normalize_space
 from corral.extract.selectors.generate import is_element, list_candidates, names_of, path_to
+from corral.extract.survey.labelled import find_labelled
 from corral.extract.survey.repeated_items import find_repeated_items
 
 _MAX_ALONE = 5
@@ -101,13 +102,14 @@ def suggest_for(page: Page, node: LexborNode) -> list[dict[str, Any]]:
             alike[css] = matches
     alone.sort(key=lambda each: each[1] > 1)
     told = [
-        _suggest(page, ELEMENT, css, attr, matches, rank)
+        _suggest(page, FieldSpec(ELEMENT, css, attr), matches, rank)
         for rank, (css, matches) in enumerate(alone)
         for attr in attributes
     ]
+    told += [_suggest(page, FieldSpec(ELEMENT, xpath=xpath), 1, 1) for xpath in _by_label(page, node)]
     for rank, (css, matches) in enumerate({**dict(_in_items(page, node)), **alike}.items()):
         if rank < _MAX_ALIKE:
-            told += [_suggest(page, ALIKE, css, attr, matches, rank) for attr in attributes]
+            told += [_suggest(page, FieldSpec(ALIKE, css, attr, all=True), matches, rank) for attr in attributes]
     return [each for each in told if each["value"] not in (None, [], "")]
 
 
@@ -137,6 +139,19 @@ def _in_items(page: Page, node: LexborNode) -> Iterator[tuple[str, int]]:
                 break
 
 
+def _by_label(page: Page, node: LexborNode) -> Iterator[str]:
+    """Of the value behind a label: by the words of the label."""
+    for each in find_labelled(page):
+        if each.node.mem_id == node.mem_id and page.text_of(node) == _first(page, FieldSpec("value", xpath=each.xpath)):
+            yield each.xpath
+            return
+
+
+def _first(page: Page, spec: FieldSpec) -> str | None:
+    found = extract_from(page, [spec]).record[spec.name]
+    return found if isinstance(found, str) else None
+
+
 def _attributes_of(node: LexborNode) -> list[str | None]:
     if node.tag == "a" and node.attributes.get("href"):
         return [None, "href"]
@@ -145,9 +160,9 @@ def _attributes_of(node: LexborNode) -> list[str | None]:
     return [_VALUES.get(str(node.tag))]
 
 
-def _suggest(page: Page, label: str, css: str, attr: str | None, matches: int, rank: int) -> dict[str, Any]:  # noqa: PLR0917
-    is_all = label == ALIKE
-    value = extract_from(page, [FieldSpec("value", css, attr, is_all)]).record["value"]
+def _suggest(page: Page, spec: FieldSpec, matches: int, rank: int) -> dict[str, Any]:
+    css = spec.css or ""
+    value = extract_from(page, [spec]).record[spec.name]
     first = value[0] if isinstance(value, list) and value else value
     confidence = max(0.1, 0.95 - 0.1 * rank)
     if ":nth-of-type" in css:
@@ -155,11 +170,12 @@ def _suggest(page: Page, label: str, css: str, attr: str | None, matches: int, r
     elif _TAG.fullmatch(css) and css not in _TELLING_TAGS:
         confidence = min(confidence, 0.5)  # and so does a tag that says nothing about its content
     return {
-        "label": label,
-        "css": css,
+        "label": spec.name,
+        "css": spec.css,
+        "xpath": spec.xpath,
         "confidence": round(confidence, 2),
-        "attr": attr,
-        "all": is_all,
+        "attr": spec.attr,
+        "all": spec.all,
         "regex": None,
         "sample": str(first or "")[:_MAX_SAMPLE_CHARS],
         "value": value,

@@ -45,7 +45,8 @@ def _tier(own: str, link: str) -> int | None:
     path, other_path = own.partition("?")[0], link.partition("?")[0]
     if path == other_path:
         # The first page of a list often has no number; other queries sort and filter the same page.
-        return 1 if is_numbered_list(other) else None
+        is_first = "?" not in own and link.endswith("=1")
+        return 1 if is_numbered_list(other) and not is_first else None
     folder, _, last = path.rstrip("/").rpartition("/")
     other_folder, _, other_last = other_path.rstrip("/").rpartition("/")
     is_beside = folder == other_folder and folder.count("/") > 2

@@ -17,6 +17,7 @@ from corral.extract.names.sources.json_ld import read_json_ld
 from corral.extract.names.words.text import plain
 from corral.extract.page import Page, normalize_space
 from corral.extract.selectors.generate import classes_of, selector_for
+from corral.extract.survey.labelled import find_labelled
 from corral.extract.survey.repeated_items import item_suggestions
 
 MAX_SUGGESTIONS = 20
@@ -83,28 +84,29 @@ _MAX_NAMED_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Usable as a field as it is: `css`, `attr`, `all` and `regex` mean what they mean in a job."""
+    """Usable as a field as it is: `css` or `xpath`, `attr`, `all` and `regex` mean what they mean in a job."""
 
     label: str
-    css: str
+    css: str | None
     confidence: float
     attr: str | None = None
     all: bool = False
     regex: str | None = None
+    xpath: str | None = None
 
     def spec(self) -> FieldSpec:
-        return FieldSpec(self.label, self.css, self.attr, self.all, self.regex)
+        return FieldSpec(self.label, self.css, self.attr, self.all, self.regex, xpath=self.xpath)
 
 
 def suggestions(page: Page) -> list[dict[str, Any]]:
     """The best first, each with a sample of what it finds; at most three for one label."""
     found = sorted(_all(page), key=lambda each: -each.confidence)
     kept: list[dict[str, Any]] = []
-    seen: set[tuple[str, str | None, str | None]] = set()
+    seen: set[tuple[str | None, ...]] = set()
     by_label: dict[str, list[str]] = {}
     for each in found[:_MAX_TRIED]:
         samples = by_label.setdefault(each.label, [])
-        key = (each.css, each.attr, each.regex)
+        key = (each.css, each.xpath, each.attr, each.regex)
         if key in seen or len(samples) >= _MAX_PER_LABEL or len(kept) >= MAX_SUGGESTIONS:
             continue
         value = extract_from(page, [each.spec()]).record[each.label]
@@ -133,6 +135,8 @@ def _all(page: Page) -> Iterator[Suggestion]:
     yield from _by_class(page)
     yield from _by_text(page)
     yield from _body(page)
+    for each in find_labelled(page):
+        yield Suggestion(each.name, None, 0.75 if each.is_known else 0.55, xpath=each.xpath)
     for label, css, attr, confidence in item_suggestions(page):
         yield Suggestion(label, css, confidence, attr, all=True)
 

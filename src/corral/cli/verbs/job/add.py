@@ -69,10 +69,11 @@ def add(options: AddOptions) -> None:
 
     settings = load_settings()
     chosen = _pick_chosen(options)
+    page = None if options.pages.item_links else options.url
     job = draft_job(
         settings,
         options.url,
-        parse_fields(options.wanted, takes_patterns=options.pages.whole_site),
+        parse_fields(options.wanted, page, takes_patterns=options.pages.whole_site),
         frequency=options.frequency,
         verify_tls=not options.no_verify_tls,
         requires_auth=options.requires_auth,

@@ -58,7 +58,7 @@ def record(options: RecordOptions) -> None:
     job = draft_job(
         settings,
         options.url,
-        parse_fields(options.wanted),
+        parse_fields(options.wanted, options.url),
         strategy=options.strategy,
         timeout_s=options.timeout,
         trusts_host=True,
@@ -85,7 +85,7 @@ async def _record(settings: Settings, job: Job, folder: Path, options: RecordOpt
             return exits.FAILED
     page = _make_page(strategy, sent)
     output = (await read_offline(settings, [(page, job.fields)]))[0]
-    write_recording(folder, page, job.fields, output, find_code(options.wanted))
+    write_recording(folder, page, job.fields, output, find_code(options.wanted, job.fields))
     _report(folder, page, output, as_json=options.as_json)
     return exits.DONE
 

@@ -72,7 +72,7 @@ def scrape(options: ScrapeOptions) -> None:
     job = draft_job(
         settings,
         options.url,
-        parse_fields(options.wanted),
+        parse_fields(options.wanted, options.url),
         strategy=options.strategy,
         max_attempts=options.max_attempts,
         timeout_s=options.timeout,
