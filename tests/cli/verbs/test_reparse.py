@@ -20,7 +20,9 @@ def a_shop() -> dict[str, Page]:
 
 def crawl(corral: Corral, site: Site, *more: str) -> str:
     recipe = corral.folder / "shop.yaml"
-    recipe.write_text("only_fields: true\nfields:\n  - {name: sku, css: .sku}\n  - {name: price, css: .price}\n")
+    recipe.write_text(
+        "only_fields: true\nkey: sku\nfields:\n  - {name: sku, css: .sku}\n  - {name: price, css: .price}\n"
+    )
     done = corral("crawl", f"{site.url}/list", "--depth", "2", "--recipe", "shop.yaml", "--json", *more)
     assert done.code == 0, done.err
     return str(done.json["run"]["id"])
@@ -70,6 +72,8 @@ def test_a_recipe_that_finds_nothing_is_a_change(corral: Corral) -> None:
     told = corral.here("reparse", run_id, "--diff", "--recipe", recipe, "--json").json
     assert told["fields"] == {"sku": 3}
     assert {each["changes"][0]["after"] for each in told["pages"]} == {None}
+    without_key = corral.here("reparse", run_id, "--diff", "--css", "price=.price", "--json")
+    assert without_key.json["fields"] == {"sku": 3}, without_key.err
 
 
 def test_without_stored_pages_it_says_how_to_store_them(corral: Corral) -> None:

@@ -134,3 +134,10 @@ def test_a_nickname_keeps_its_digits() -> None:
 )
 def test_labels_of_many_languages(label: str, name: str) -> None:
     assert one(f"<h1>x</h1><table><tr><td>{label}</td><td>2019</td></tr></table>", name) == "2019"
+
+
+def test_a_table_that_holds_the_heading_is_the_layout_of_the_page() -> None:
+    layout = "<table><tr><td>Menu<td><h1>Bridge</h1><i>by Ann Poe - 18 March 2026</i><p>It opens.</table>"
+    assert (one(layout, "author"), one(layout, "date")) == ("Ann Poe", "18 March 2026")
+    data = "<h1>Bridge</h1><table><tr><td>by Ann Poe - 18 March 2026</table>"
+    assert one(data, "date") is None

@@ -85,7 +85,8 @@ async def _reparse(settings: Settings, options: ReparseOptions) -> int:
     async with read_store(settings) as store:
         run, plan = await _find_run(store, options.target)
         if given := crawl_fields(options.wanted):
-            plan = CrawlPlan.of({**plan.document(), "page_fields": [], **given})
+            # The key of the rows names fields that are replaced; pages are compared by their address.
+            plan = CrawlPlan.of({**plan.document(), "page_fields": [], "record_key": [], **given})
         total = await store.pages.count(run.id)
         if not total:
             raise _no_pages(run)

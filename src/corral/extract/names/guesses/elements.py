@@ -153,7 +153,27 @@ class PageElements:
         return normalize_space(text) or ""
 
     def _is_about_subject(self, node: LexborNode) -> bool:
-        return not (is_beside(node) or is_inside(node, ("table",)) or self.is_in_list(node))
+        return not (is_beside(node) or self._is_in_data_table(node) or self.is_in_list(node))
+
+    def _is_in_data_table(self, node: LexborNode) -> bool:
+        """In a table that does not hold the heading: one that does is the layout of the page."""
+        above = node.parent
+        for _ in range(MAX_LEVELS):
+            if above is None or above.mem_id in self._above_heading:
+                return False
+            if above.tag == "table":
+                return True
+            above = above.parent
+        return False
+
+    @lazy_property
+    def _above_heading(self) -> frozenset[int]:
+        found: list[int] = []
+        above = self.heading
+        while above is not None and len(found) < MAX_LEVELS:
+            found.append(above.mem_id)
+            above = above.parent
+        return frozenset(found)
 
 
 def describe(selector: str, node: LexborNode | None) -> str:
