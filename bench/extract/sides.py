@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 
 from bench.extract.pages import BASE, Field, MadePage, make_pages
 from bench.model import Place, Result
-from corral.runtime.process import COLLECT_AFTER
+from corral.runtime.process import COLLECT_AFTER, keep_freed_memory
 
 _ADDRESSES = ("href", "src")
 Record = dict[str, Any]
@@ -40,7 +40,8 @@ class _Side:
             found = calls[page.kind]()
             assert found == page.record, f"{self.name} on {page.kind}: {found} is not {page.record}"
         gc.freeze()
-        gc.set_threshold(COLLECT_AFTER)  # as in Corral's readers, and the same for all sides
+        keep_freed_memory()
+        gc.set_threshold(COLLECT_AFTER)  # both as in Corral's readers, and the same for all sides
         each, took = max(1, count // len(calls)), {}
         for kind, call in calls.items():
             began = time.process_time()

@@ -41,7 +41,7 @@ from corral.fetch.parsing.messages import (
     request_header,
 )
 from corral.fetch.parsing.read_clock import read_time
-from corral.runtime.process import COLLECT_AFTER, die_with_parent
+from corral.runtime.process import COLLECT_AFTER, die_with_parent, keep_freed_memory
 
 _PIECE_BYTES = 256 * 1024
 _TOGETHER = 8
@@ -56,6 +56,7 @@ def main() -> None:
     control = socket.socket(fileno=control_fd)
     gc.freeze()  # so that readers go on sharing this memory
     gc.set_threshold(COLLECT_AFTER)
+    keep_freed_memory()
     while True:
         asked, links, _, _ = socket.recv_fds(control, 1, 1)
         if not asked or not links:

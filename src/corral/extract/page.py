@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -224,6 +225,26 @@ class Page:
             return self.tree.css(selector)
         except (SelectolaxError, ValueError):
             return []
+
+    def values_of(self, nodes: Sequence[LexborNode], attr: str | None) -> Iterator[str]:
+        """The values of many elements, without those that have none: `value_of` for each, in half of the time."""
+        texts: Iterator[str | None]
+        if attr is None:
+            texts = (node.text(deep=True, separator=" ") for node in nodes)
+        else:
+            attr = attr.lower()
+            texts = (node.attributes.get(attr) for node in nodes)
+        join = self._joiner.join if attr in URL_ATTRIBUTES else None
+        most = capture_limit()
+        for text in texts:
+            if not text:
+                continue
+            if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
+                value: str | None = text.strip()
+            else:
+                value = normalize_space(text)
+            if value:
+                yield value if join is None else join(value)
 
     def value_of(self, node: LexborNode, attr: str | None) -> str | None:
         if attr is None:

@@ -8,6 +8,7 @@ from typing import Any
 from corral.domain.runs.retry import VALUE_CUT
 
 DEFAULT_CHARS = 1_000_000
+_TEXTS = {str}
 # Extractors are many and small functions; the limit of a reading is the same for all of them.
 _limit: ContextVar[int] = ContextVar("max_value_chars", default=DEFAULT_CHARS)
 
@@ -45,7 +46,7 @@ def _cut(value: Any, most: int) -> Any:
     if isinstance(value, str):
         return value[:most] if len(value) > most else value
     if isinstance(value, list):
-        if all(type(each) is str and len(each) <= most for each in value):  # nearly all lists
+        if not value or (set(map(type, value)) == _TEXTS and max(map(len, value)) <= most):  # nearly all lists
             return value
         fitting = [_cut(each, most) for each in value]
         return value if all(one is other for one, other in zip(fitting, value, strict=True)) else fitting

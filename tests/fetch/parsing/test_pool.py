@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import uvloop
@@ -122,6 +123,23 @@ async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for
             assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
             pids.append(pool.pids[1])
     assert len(set(pids)) == 4
+
+
+async def test_a_reader_keeps_the_memory_of_one_page_for_the_next() -> None:
+    page = a_request(b"<title>t</title>" + b"<p class=a>Some words</p>" * 4_000, FieldSpec("all", css="p", all=True))
+    async with parsing() as pool:
+        for _ in range(5):
+            await pool.read(page)
+        before = _page_faults(pool.pids[1])
+        for _ in range(10):
+            await pool.read(page)
+        faults = _page_faults(pool.pids[1]) - before
+    # Returned to the kernel, the 100 KB of the page and its tree are some 300 faults for each page.
+    assert faults < 1_000
+
+
+def _page_faults(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
 
 
 # -- selectors -------------------------------------------------------------------------------------------------

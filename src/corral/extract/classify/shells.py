@@ -26,8 +26,10 @@ _IN_SCRIPTS = re.compile(
     r"__NEXT_DATA__|__NUXT__|__INITIAL_STATE__|__APOLLO_STATE__|webpackJsonp|webpackChunk|__remixContext"
     r"|/_next/static/|/static/js/main\.|/assets/index[.-]|data-reactroot|ng-version"
 )
-_WATCHES = re.compile(r"IntersectionObserver|['\"]scroll['\"]|onscroll|\.scroll\(|scrollHeight")
-_CALLS = re.compile(r"\bfetch\(|XMLHttpRequest|\$\.(?:get|ajax|getJSON|post)\(|axios")
+# Words, not a pattern: scripts are long, and a word is found ten times as fast as one of several in a pattern.
+_WATCHES = ("IntersectionObserver", "'scroll'", '"scroll"', "onscroll", ".scroll(", "scrollHeight")
+_CALLS = ("XMLHttpRequest", "$.get(", "$.ajax(", "$.getJSON(", "$.post(", "axios")
+_FETCHES = re.compile(r"\bfetch\(")
 _PRESSED = "button, a, [role=button]"
 _MORE = re.compile(r"(?i)\W*(?:load|show|view|see)\s+(?:\d+\s+)?more\b")
 _MORE_IN_LISTS = re.compile(rf"(?i)\W*(?:{MORE_PATTERN})")
@@ -79,7 +81,9 @@ def has_more_button(page: Page) -> bool:
 
 def script_loads_more(text: str) -> bool:
     """Of the text of a script: it watches how far the page is scrolled, and it makes calls."""
-    return _WATCHES.search(text) is not None and _CALLS.search(text) is not None
+    if not any(word in text for word in _WATCHES):
+        return False
+    return any(word in text for word in _CALLS) or _FETCHES.search(text) is not None
 
 
 def own_scripts(page: Page, url: str) -> list[str]:

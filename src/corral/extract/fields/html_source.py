@@ -58,10 +58,7 @@ class HtmlSource:
         elif spec.css is None:
             yield from self._own_values(spec)
         else:
-            for node in _limit(self._by_css(spec.css), spec):
-                value = self._page.value_of(node, spec.attr)
-                if value:
-                    yield value
+            yield from self._page.values_of(_limit(self._by_css(spec.css), spec), spec.attr)
 
     def find_parts(self, spec: FieldSpec) -> Sequence[Source]:
         if spec.xpath is not None:
