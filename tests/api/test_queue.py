@@ -1,14 +1,10 @@
-"""The queue over HTTP, and the interface of scrapyd with a real client of it."""
+"""The queue over HTTP."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import httpx
 import pytest
-from scrapyd_api import ScrapydAPI
-from scrapyd_api.exceptions import ScrapydResponseError
 
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
@@ -118,50 +114,3 @@ def test_a_running_task_is_cancelled(queue: Stack) -> None:
 def test_bad_requests_have_the_error_shape(queue: Stack, path: str, body: Any, status: int) -> None:
     answer = queue.client.post(path, json=body)
     assert (answer.status_code, set(answer.json())) == (status, {"error", "detail"})
-
-
-def test_a_client_of_scrapyd_schedules_lists_and_cancels(queue: Stack) -> None:
-    scrapyd = ScrapydAPI(queue.url)
-    assert scrapyd.list_projects() == ["default"]
-    assert scrapyd.list_spiders("default") == ["words"]
-    job = scrapyd.schedule("default", "words", word="from scrapyd", seconds="0.01")
-    block_until(lambda: scrapyd.job_status("default", job) == "finished", within_s=30 * SLACK)
-    task = queue.client.get(f"/queue/tasks/{job}").json()
-    records = queue.client.get(f"/jobs/runs/{task['run_id']}/records").json()
-    assert [record["data"] for record in records] == [{"word": "from scrapyd"}]
-
-    long_job = scrapyd.schedule("default", "words", seconds="60")
-    block_until(lambda: scrapyd.job_status("default", long_job) == "running", within_s=30 * SLACK)
-    assert scrapyd.cancel("default", long_job) == "running"
-    assert scrapyd.job_status("default", long_job) == "finished"
-    assert scrapyd.cancel("default", long_job) is None
-    status = httpx.get(f"{queue.url}/daemonstatus.json").json()
-    assert (status["status"], status["running"], status["pending"]) == ("ok", 0, 0)
-    with pytest.raises(ScrapydResponseError, match="other"):
-        scrapyd.schedule("other", "words")
-    with pytest.raises(ScrapydResponseError, match="unknown"):
-        scrapyd.schedule("default", "unknown")
-    with pytest.raises(ScrapydResponseError, match="exists already"):
-        scrapyd.schedule("default", "words", jobid=job, word="another")
-    assert queue.client.get(f"/queue/tasks/{job}").json()["task"] == task["task"]
-    for name in ("id", "scraper", "source"):
-        with pytest.raises(ScrapydResponseError, match=f"argument '{name}' is a property of the task"):
-            scrapyd.schedule("default", "words", **{name: "words"})
-    with pytest.raises(ScrapydResponseError, match="begins with"):
-        scrapyd.schedule("default", "words", word="--output=/etc/passwd")
-    with pytest.raises(ScrapydResponseError, match="no task"):
-        scrapyd.cancel("default", "unknown")
-
-
-def test_a_client_of_scrapyd_sends_the_token_as_password(site: str, tmp_path: Path) -> None:
-    token = "a-token-of-twenty-chars"
-    with corral_up(tmp_path, site, APP_WRITE_TOKEN=token, APP_SCRAPER_ROOT=str(tmp_path)) as running:
-        assert ScrapydAPI(running.url, auth=("user", token)).list_projects() == ["default"]
-        assert httpx.get(f"{running.url}/listprojects.json", auth=("user", "wrong")).status_code == 401
-
-
-def test_forms_are_accepted_by_the_paths_of_scrapyd_only(queue: Stack) -> None:
-    answer = queue.client.post(
-        "/queue/import", content=b"tasks=1", headers={"content-type": "application/x-www-form-urlencoded"}
-    )
-    assert answer.status_code == 415

@@ -25,7 +25,14 @@ from corral.scripts.environment import build_environment, secrets_of
 from corral.scripts.launcher import HostUnavailable, ScriptHost, ScriptPipes
 from corral.scripts.network import NetworkFactory, ScriptNetwork, connect_directly
 from corral.scripts.output import LineSplitter, PipeReader, Tail
-from corral.scripts.request import STOP_CANCELLED, STOP_GRACE_S, STOP_OUTPUT, STOP_RECORDS, StartRequest
+from corral.scripts.request import (
+    STOP_BY_SIGNAL,
+    STOP_CANCELLED,
+    STOP_GRACE_S,
+    STOP_OUTPUT,
+    STOP_RECORDS,
+    StartRequest,
+)
 
 RECORDS_FILE = "{records_file}"
 _INPUT_NAME = "input.json"
@@ -157,9 +164,10 @@ class _Execution:
         touch = asyncio.get_running_loop().create_task(self._keep_young())
         try:
             await asyncio.wait({report, self._reported}, return_when=asyncio.FIRST_COMPLETED)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
             assert self._pipes is not None
-            self._pipes.command(STOP_CANCELLED)
+            # The worker cancels with the name of the signal that a person chose.
+            self._pipes.command(STOP_BY_SIGNAL.get(str(cancelled), STOP_CANCELLED))
             await asyncio.wait({report, self._reported}, timeout=STOP_GRACE_S + 1, return_when=asyncio.FIRST_COMPLETED)
             raise
         finally:

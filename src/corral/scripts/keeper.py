@@ -21,14 +21,17 @@ from corral.scripts.processes import ProcessTree, count_processes_of_user
 from corral.scripts.request import (
     LEFTOVER_GRACE_S,
     RESULT_FD,
-    STOP_CANCELLED,
     STOP_GRACE_S,
+    STOP_INTERRUPTED,
+    STOP_KILLED,
     STOP_OUTPUT,
     STOP_RECORDS,
     StartRequest,
 )
 
-_COMMANDS = {STOP_OUTPUT: "output", STOP_RECORDS: "records", STOP_CANCELLED: "cancelled"}
+_COMMANDS = {STOP_OUTPUT: "output", STOP_RECORDS: "records"}  # all others cancel
+_FIRST_SIGNAL = {STOP_INTERRUPTED: signal.SIGINT, STOP_KILLED: signal.SIGKILL}
+_EATS_MACHINE = ("memory", "processes")
 _WATCH_EARLY_S = 0.02
 _WATCH_S = 0.1
 _EARLY_S = 1.0
@@ -171,16 +174,16 @@ class Keeper:
         if not command:  # the worker is gone: a report would have no reader
             self._tree.kill_all()
             os._exit(0)
-        self._stop(_COMMANDS.get(command, "cancelled"))
+        self._stop(_COMMANDS.get(command, "cancelled"), _FIRST_SIGNAL.get(command, signal.SIGTERM))
 
-    def _stop(self, reason: str) -> None:
-        """SIGTERM, five seconds, SIGKILL to everything; at once where the script eats the machine."""
+    def _stop(self, reason: str, number: int = signal.SIGTERM) -> None:
+        """A signal, five seconds, SIGKILL to everything; at once where the script eats the machine."""
         if self._stopped_for is None:
             self._stopped_for = reason
-            if reason in ("memory", "processes"):
+            if reason in _EATS_MACHINE or number == signal.SIGKILL:
                 self._kill()
             else:
-                self._signal_group(signal.SIGTERM)
+                self._signal_group(number)
                 self._kill_at = time.monotonic() + STOP_GRACE_S
 
     def _signal_group(self, number: int) -> None:

@@ -10,7 +10,9 @@ LEFTOVER_GRACE_S = 2.0
 RESULT_FD = 3
 
 # Commands to a keeper, one byte each, followed by nothing. EOF means that the worker is gone.
-STOP_OUTPUT, STOP_RECORDS, STOP_CANCELLED = b"o", b"r", b"c"
+STOP_OUTPUT, STOP_RECORDS, STOP_CANCELLED, STOP_INTERRUPTED, STOP_KILLED = b"o", b"r", b"c", b"i", b"k"
+# By the signal that a cancel names; any other cancel begins with SIGTERM.
+STOP_BY_SIGNAL = {"SIGINT": STOP_INTERRUPTED, "SIGKILL": STOP_KILLED}
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,3 +77,12 @@ def test_another_priority_or_reason_does_not_make_another_task() -> None:
     assert parse_task({**_TASK, "priority": "LOW", "reason": "why"}).digest == task.digest
     assert parse_task({**_TASK, "season": "2023-24"}).digest != task.digest
     assert parse_task({**_TASK, "scraper": "other"}).digest != task.digest
+
+
+def test_settings_of_a_task_are_an_object_and_no_parameter() -> None:
+    entry = {"id": "a", "scraper": "games", "priority": "LOW", "season": "2024"}
+    task = parse_task({**entry, "custom_settings": {"delay": 2}})
+    assert (task.custom_settings, task.parameters(None)) == ({"delay": 2}, {"season": "2024"})
+    assert task.digest != parse_task(entry).digest
+    with pytest.raises(ValueError, match="custom_settings is not an object"):
+        parse_task({**entry, "custom_settings": ["delay"]})

@@ -47,7 +47,7 @@ class BodyReader:
             raise self._too_large()
         has_body = declared.strip("0") or "transfer-encoding" in headers
         content_type = headers.get("content-type")
-        if has_body and not is_json(content_type) and not (takes_form and is_form(content_type)):
+        if has_body and not is_json(content_type) and not (takes_form and _is_any_form(content_type)):
             raise _not_json(content_type)
 
     async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
@@ -56,7 +56,7 @@ class BodyReader:
             place = _Place(self._places, stack)
             if int(headers.get("content-length", 0)) > LARGE_BYTES:
                 await self._take(place)
-            is_json_body = not is_form(headers.get("content-type"))
+            is_json_body = not _is_any_form(headers.get("content-type"))
             body = await self._receive_all(receive, place, JsonShape() if is_json_body else None)
             end_turn = await self._take_turn() if len(body) > LARGE_BYTES else None
             try:
@@ -167,6 +167,14 @@ def is_json(content_type: str | None) -> bool:
 
 def is_form(content_type: str | None) -> bool:
     return (content_type or "").partition(";")[0].strip().lower() == "application/x-www-form-urlencoded"
+
+
+def is_multipart(content_type: str | None) -> bool:
+    return (content_type or "").partition(";")[0].strip().lower() == "multipart/form-data"
+
+
+def _is_any_form(content_type: str | None) -> bool:
+    return is_form(content_type) or is_multipart(content_type)
 
 
 def check_json(body: bytes) -> None:

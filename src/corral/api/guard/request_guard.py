@@ -31,7 +31,7 @@ _PUBLIC_FILES = ("/static/", "/docs/assets/")
 
 
 # Paths of scrapyd, whose clients send forms.
-_FORMS = frozenset({"/schedule.json", "/cancel.json"})
+_FORMS = frozenset({"/schedule.json", "/cancel.json", "/addversion.json", "/delversion.json", "/delproject.json"})
 
 
 class RequestGuard:

@@ -94,8 +94,11 @@ class RunStore(Protocol):
         """Replace the payload of a held run; a run in another state keeps its payload."""
         ...
 
-    async def apply_action(self, run_id: str, action: RunAction) -> Run:
-        """Apply the action a person requested; WrongState if the run's state forbids it."""
+    async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
+        """Apply the action a person requested; WrongState if the run's state forbids it.
+
+        `detail` is the signal for the script of a run that is cancelled.
+        """
         ...
 
     async def claim(

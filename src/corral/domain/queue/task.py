@@ -14,7 +14,10 @@ from corral.domain.jobs.job import Priority
 
 # Keys of a task that describe it. Its scraper receives them only if it lists them as accepted parameters.
 ABOUT_TASK = frozenset(
-    {"id", "priority", "source", "scraper", "gap_type", "data_type", "reason", "estimated_time_minutes"}
+    {
+        *("id", "priority", "source", "scraper", "gap_type", "data_type", "reason", "estimated_time_minutes"),
+        "custom_settings",
+    }
 )
 # A change of these does not make another task of it.
 _NOT_COMPARED = frozenset({"id", "priority", "reason"})
@@ -64,6 +67,11 @@ class QueueTask(NamedTuple):
     @property
     def estimated_minutes(self) -> float | None:
         return self.document.get("estimated_time_minutes")
+
+    @property
+    def custom_settings(self) -> dict[str, Any]:
+        """Settings for the scraper, beside those of its configuration."""
+        return dict(self.document.get("custom_settings") or {})
 
     def parameters(self, accepted: Iterable[str] | None) -> dict[str, Any]:
         """The values for the scraper: all of its own parameters, and of the description what the scraper accepts."""
@@ -130,6 +138,10 @@ class ImportReport:
         }
 
 
+def is_task_id(text: str) -> bool:
+    return _ID.fullmatch(text) is not None
+
+
 def parse_priority(text: object) -> Priority:
     """Raise ValueError with the known names for any other text."""
     found = _PRIORITIES.get(text.upper()) if isinstance(text, str) else None
@@ -180,6 +192,8 @@ def parse_task(entry: object) -> QueueTask:
     if not isinstance(scraper, str) or not 0 < len(scraper) <= 200:
         raise ValueError("scraper is not the name of a scraper")
     _check_estimate(entry.get("estimated_time_minutes"))
+    if not isinstance(entry.get("custom_settings", {}), dict):
+        raise ValueError("custom_settings is not an object")
     priority = parse_priority(entry.get("priority"))
     return QueueTask(id_, priority, scraper, entry, _digest(entry))
 

@@ -177,6 +177,13 @@ EVERY_LANE = Lanes()
 
 # A script that is told to end has five seconds for it; then it is killed, and that takes a moment, too.
 _SCRIPT_STOPS_IN_S = 7.0
+# The keeper counts the time of a script from its start, and the first script of a worker waits for the script host.
+_SCRIPT_STARTS_IN_S = 15.0
+
+
+def start_margin_s(kind: str) -> float:
+    """How long a run of this kind may take until its own time limit begins."""
+    return _SCRIPT_STARTS_IN_S if kind == SCRIPT else 0.0
 
 
 def stop_margin_s(kind: str) -> float:

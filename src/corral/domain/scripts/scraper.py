@@ -10,6 +10,8 @@ from corral.domain.scripts.limits import LIMIT_NAMES, USUAL_LIMITS, ScriptLimits
 from corral.domain.scripts.records import ON_STDOUT, RecordSource
 
 SCRAPER_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+PROJECT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+DEFAULT_PROJECT = "default"
 ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,127}")
 OWN_PREFIX = "APP_"  # the settings of Corral, with its secrets
 MAX_ATTEMPTS = 10
@@ -65,6 +67,7 @@ class ScraperSpec:
     limits: ScriptLimits = USUAL_LIMITS
     records: RecordSource = ON_STDOUT
     uses_proxy: bool = True  # its requests pass Corral's forward proxy
+    project: str = DEFAULT_PROJECT  # under which clients of scrapyd find it
     unused: tuple[str, ...] = ()  # keys of the configuration that mean nothing to Corral
 
 
@@ -167,6 +170,7 @@ def _parse_scraper(name: object, values: object, problems: list[str]) -> Scraper
         limits=_parse_limits(reader),
         records=reader.take("records", RecordSource.of, ON_STDOUT),
         uses_proxy=reader.take("use_proxy", _flag, True),
+        project=reader.take("project", _project, DEFAULT_PROJECT),
         unused=(
             *reader.list_unused(),
             *(f"{part.where.rpartition('.')[2]}.{key}" for part in (rate, retry) for key in part.list_unused()),
@@ -256,6 +260,12 @@ def _env_names(value: Any) -> tuple[str, ...]:
     if any(name.startswith(OWN_PREFIX) for name in names):
         raise ValueError(f"variables that begin with {OWN_PREFIX} are settings of Corral and are not passed on")
     return names
+
+
+def _project(value: Any) -> str:
+    if not isinstance(value, str) or not PROJECT_NAME.fullmatch(value):
+        raise ValueError("must be a name of letters, digits and _ . -")
+    return value
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from corral.domain.jobs.job import Strategy
 from corral.domain.ports.execution import task_of
 from corral.domain.runs.payload.common import CommonPayload
-from corral.domain.runs.run import CRAWL, SCRIPT, WITH_ITEMS, Lanes, Lease, stop_margin_s
+from corral.domain.runs.run import CRAWL, SCRIPT, WITH_ITEMS, Lanes, Lease, start_margin_s, stop_margin_s
 from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
@@ -162,7 +162,8 @@ class Assignment:
     def _begin(self, worker: WorkerProcess, lease: Lease) -> wire.StartRun:
         timeout_s = self._timeout_s(lease)
         now = time.monotonic()
-        deadline = now + timeout_s + _MARGIN_S + stop_margin_s(lease.run.kind)
+        kind = lease.run.kind
+        deadline = now + start_margin_s(kind) + timeout_s + _MARGIN_S + stop_margin_s(kind)
         worker.held[lease.key] = HeldLease(lease, started=now, deadline=deadline)
         return wire.start_run(task_of(lease, timeout_s))
 
@@ -178,19 +179,27 @@ class Assignment:
     def keys_of(self, run_id: str) -> set[Key]:
         return {key for key in self.keys() if key[0] == run_id}
 
-    def cancel_keys(self, keys: set[Key]) -> None:
-        """Stop runs whose lease this node lost. Write nothing: another node owns the row."""
+    def find_scripts(self, keys: set[Key]) -> set[Key]:
+        """Those of these runs that execute a script now."""
+        held = [lease for worker in self._pool.workers.values() for lease in worker.held.values()]
+        return {each.lease.key for each in held if each.lease.run.kind == SCRIPT} & keys
+
+    def cancel_keys(self, keys: set[Key], signal: str = "") -> None:
+        """Stop runs whose lease this node lost. Write nothing: another node owns the row.
+
+        `signal` is what a script gets first.
+        """
         self._waiting = deque(lease for lease in self._waiting if lease.key not in keys)
         self._suspects = deque(lease for lease in self._suspects if lease.key not in keys)
         for worker in self._pool.workers.values():
             for key in keys & worker.held.keys():
-                self._cancel(worker, key)
+                self._cancel(worker, key, signal)
 
-    def _cancel(self, worker: WorkerProcess, key: Key) -> None:
+    def _cancel(self, worker: WorkerProcess, key: Key, signal: str = "") -> None:
         held = worker.held[key]
         if held.cancelled_at is None:
             held.cancelled_at = time.monotonic()
-            worker.send([wire.CancelRun(*key)])
+            worker.send([wire.CancelRun(*key, signal)])
 
     def keys(self) -> Iterable[Key]:
         for lease in [*self._waiting, *self._suspects]:

@@ -22,11 +22,12 @@ from corral.engine.held_lease import HeldLease
 from corral.engine.hosts.limiter_sync import LimiterSync
 from corral.engine.node.assign import Assignment
 from corral.engine.node.change_signal import ChangeSignal
+from corral.engine.node.lost_leases import LostLeases
 from corral.engine.node.memory import MemoryLimit
 from corral.engine.node.options import NodeOptions
 from corral.engine.node.pool import Key, PoolEvents, WorkerPool, WorkerProcess, losses_of
 from corral.engine.node.progress import ProgressWriter
-from corral.engine.node.renewer import LEASE_S, HeldLeases, Renewer
+from corral.engine.node.renewer import HeldLeases, Renewer
 from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
 from corral.engine.node.store_calls import StoreCalls
@@ -86,6 +87,7 @@ class Node:
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._cancel_from_thread)
         self._assignment = Assignment(self._pool, options.limits, options.timeouts_s, lambda: self._renewer.is_fenced)
+        self._lost = LostLeases(store.runs, self.owner, self._assignment, self._spawn)
         self._wake = asyncio.Event()
         self._settling: dict[Key, HeldLease] = {}
         self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
@@ -116,9 +118,7 @@ class Node:
 
     def abort(self, run_id: str) -> None:
         """Stop executing a run that was cancelled or paused."""
-        keys = self._assignment.keys_of(run_id)
-        if keys:
-            self._spawn(self._cancel_lost(keys))
+        self._lost.check(self._assignment.keys_of(run_id))
 
     @property
     def executing(self) -> int:
@@ -367,17 +367,9 @@ class Node:
         """Return the held leases, for the renewer thread. A run stays held until its settlement is written."""
         return HeldLeases(tuple(self._pool.workers.values()), (*self._assignment.waiting_keys(), *list(self._settling)))
 
-    async def _cancel_lost(self, keys: set[Key]) -> None:
-        """Stop the runs whose lease was lost, unless this node has claimed them again in the meantime."""
-        try:
-            held = await asyncio.to_thread(self._store.runs.renew_from_thread, list(keys), self.owner, LEASE_S)
-        except StorageError:
-            return  # the renewer notices the loss
-        self._assignment.cancel_keys(keys - held)
-
     def _cancel_from_thread(self, keys: set[Key]) -> None:
         if self._loop is not None and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._assignment.cancel_keys, keys)
+            self._loop.call_soon_threadsafe(self._lost.stop, keys)
 
     # -- plumbing ----------------------------------------------------------------------------------
 

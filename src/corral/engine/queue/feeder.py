@@ -28,7 +28,7 @@ def plan_task(task: QueueTask, scrapers: ScraperSource) -> ScriptPayload:
     """What the run of a task executes; a CorralError says why it cannot be executed."""
     spec = scrapers.find(task.scraper)
     accepted = None if spec.parameters is None else [each.name for each in spec.parameters]
-    return payload_for(spec, task.parameters(accepted), task.id, task.estimated_minutes)
+    return payload_for(spec, task.parameters(accepted), task.id, task.estimated_minutes, task.custom_settings)
 
 
 def explain_refusal(error: CorralError) -> str:

@@ -129,11 +129,11 @@ class Submitter:
         [made], replayed = await self._store.runs.add([(run, drafts)], key)
         return made, replayed
 
-    async def apply_action(self, run_id: str, action: RunAction) -> Run:
-        """Cancel, pause or resume."""
+    async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
+        """Cancel, pause or resume; `detail` is the signal for the script of a run that is cancelled."""
         if action is RunAction.RESUME:
             await self._refresh(run_id)
-        run = await self._store.runs.apply_action(run_id, action)
+        run = await self._store.runs.apply_action(run_id, action, detail)
         if action is RunAction.RESUME:
             self._wake(run)
         else:

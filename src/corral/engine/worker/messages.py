@@ -64,6 +64,7 @@ class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
 class CancelRun(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
     run_id: str
     epoch: int
+    signal: str = ""  # what a script gets first; the usual one if this is empty
 
 
 class ReplaceKeys(msgspec.Struct, frozen=True, array_like=True, tag="keys"):

@@ -101,7 +101,7 @@ class Worker:
             case messages.CancelRun():
                 running = self._tasks.get((message.run_id, message.epoch))
                 if running is not None:
-                    running.cancel()
+                    running.cancel(message.signal)
             case GrantProxy():
                 self._leases.hear(message)
             case messages.ReplaceKeys():

@@ -40,12 +40,12 @@ class SqlRunStore:
     async def newest(self, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
         return await self._db.read(lambda tx: runs.newest(tx, job_id, state, before, limit))
 
-    async def apply_action(self, run_id: str, action: RunAction) -> Run:
+    async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
         """Apply the action of a person. For the run of a workflow it concerns its steps, too."""
 
         def apply(tx: Tx) -> Run:
             workflow = control.lock_for(tx, run_id)
-            run = runs.apply_action(tx, run_id, action)
+            run = runs.apply_action(tx, run_id, action, detail)
             return run if workflow is None else control.follow_action(tx, workflow, run, action)
 
         return await self._db.write(apply)

@@ -1,173 +1,273 @@
 """The HTTP interface of scrapyd, for clients that exist. A spider is a scraper, and a job is a task of the queue.
 
-Answers have the shape of scrapyd: status 200 with `"status": "ok"` or `"error"`. There is one project, `default`.
+As in scrapyd, an answer has status 200 with `"status": "ok"`, or `"error"` and a message. What concerns the server
+itself (token, rate, size of the body, storage) is answered as everywhere in Corral.
 """
 
 import asyncio
 import platform
-from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, Any
+from collections.abc import Coroutine, Iterable, Sequence
+from typing import Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
 import orjson
-from fastapi import Query, Request
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from corral.api import render
 from corral.api.deps import Corral
-from corral.api.guard.bodies import is_form
-from corral.api.routing import make_router
-from corral.domain.errors import BadInput, CorralError
-from corral.domain.jobs.job import Priority
-from corral.domain.queue.task import ABOUT_TASK, QueueFile, StoredTask, TaskState, parse_task
-from corral.domain.runs.run import RunAction, RunState
+from corral.api.guard.bodies import is_form, is_multipart
+from corral.api.routing import ERRORS
+from corral.domain.errors import BadInput, CorralError, StorageError
+from corral.domain.queue.scrapyd import (
+    Form,
+    describe_job,
+    first_of,
+    make_entry,
+    read_signal,
+    refuse_project,
+    refuse_version,
+    require,
+    state_of,
+)
+from corral.domain.queue.task import QueueFile, StoredTask, TaskState, is_task_id, parse_task
+from corral.domain.runs.run import RunAction
+from corral.domain.scripts.scraper import DEFAULT_PROJECT
 from corral.engine.queue.feeder import plan_task
 from corral.scripts.registry import ScraperRegistry
 from corral.store.queries.queue.tasks import TaskFilter
+from corral.wiring.app import App
 from corral.wiring.scrapers import load_scrapers, registry_key
 
-router = make_router("scrapyd")
+# Scrapyd ignores parameters that it does not know.
+router = APIRouter(tags=["scrapyd"], responses=ERRORS)
 
-PROJECT = "default"
 _LISTED = 200
-# Parameters of scrapyd itself; all others are arguments of the spider.
-_OWN = frozenset({"project", "spider", "jobid", "priority", "_version"})
-_WAITING = frozenset({RunState.QUEUED.value, "paused"})
-Text = Annotated[str | None, Query(max_length=200)]
-Form = dict[str, list[str]]
+_MOST_LIVE = 10_000
+_NO_UPLOADS = "Corral takes no uploads: it executes the scripts that are installed; see config/scraper_config.yaml"
 
 
 @router.post("/schedule.json")
 async def schedule(request: Request, corral: Corral) -> Response:
     """Queue a task: `project`, `spider`, optional `jobid`, `priority` and `setting`, and arguments of the spider."""
-    try:
-        form = _read_form(request)
-        _check_project(_first(form, "project"))
-        task_id = _first(form, "jobid") or uuid4().hex
-        await _add_task(corral, form, task_id)
-    except CorralError as error:
-        return _refuse(error)
-    corral.pulse.beat()
-    return _answer(jobid=task_id)
+    return await _answer(_schedule(request, corral))
 
 
-async def _add_task(corral: Corral, form: Form, task_id: str) -> None:
-    spider = _first(form, "spider")
-    if spider is None:
-        raise BadInput("spider is required", field="spider")
-    if _first(form, "_version") is not None:
-        raise BadInput("_version: Corral executes the scripts that are installed; there are no versions")
-    params = {name: values if len(values) > 1 else values[0] for name, values in form.items() if name not in _OWN}
-    scrapers = await asyncio.to_thread(load_scrapers, corral.settings)
-    _check_arguments(params, scrapers, spider)
-    entry = {**params, "id": task_id, "scraper": spider, "priority": _read_priority(_first(form, "priority")).name}
+async def _schedule(request: Request, corral: App) -> dict[str, Any]:
+    form = _read_form(request)
+    project, spider = require(form, "project"), require(form, "spider")
+    scrapers = await _load_project(corral, project)
+    _check_version(first_of(form, "_version"))
+    if spider not in _spiders_of(scrapers, project):
+        raise BadInput(f"spider '{spider[:80]}' not found", field="spider")
+    task_id = first_of(form, "jobid") or uuid4().hex
     try:
-        task = parse_task(entry)
+        task = parse_task(make_entry(form, task_id, scrapers.describe(spider)))
     except ValueError as error:
         raise BadInput(str(error)) from None
-    # A wrong spider or argument is refused now, as scrapyd does.
+    # A wrong argument is refused now, not when the task starts.
     await asyncio.to_thread(plan_task, task, scrapers)
     if await corral.store.queue.select([task_id]):
         raise BadInput(f"a job {task_id} exists already", field="jobid")
     await corral.store.queue.add(QueueFile([task], [], []), registry_key(corral.settings.scraper_config))
-
-
-def _check_arguments(params: dict[str, Any], scrapers: ScraperRegistry, spider: str) -> None:
-    """Refuse arguments that a task has for itself: the spider would not receive them."""
-    spec = scrapers.find(spider)
-    accepted = {each.name for each in spec.parameters or ()} - {"id", "scraper", "priority"}
-    lost = next((name for name in params if name in ABOUT_TASK and name not in accepted), None)
-    if lost is not None:
-        raise BadInput(f"argument {lost!r} is a property of the task and is not passed to the spider", field=lost)
+    corral.pulse.beat()
+    return {"jobid": task_id}
 
 
 @router.post("/cancel.json")
 async def cancel(request: Request, corral: Corral) -> Response:
+    """Cancel a task with its run: `project`, `job`, and `signal` (INT, TERM or KILL) for its script."""
+    return await _answer(_cancel(request, corral))
+
+
+async def _cancel(request: Request, corral: App) -> dict[str, Any]:
+    form = _read_form(request)
+    project, job = require(form, "project"), require(form, "job")
+    signal = read_signal(first_of(form, "signal"))
+    scrapers = await _load_project(corral, project)
+    found = await _find_job(corral, scrapers, project, job)
+    if found is None or found.state.has_ended:
+        return {"prevstate": None}
     try:
-        form = _read_form(request)
-        _check_project(_first(form, "project"))
-        job = _first(form, "job")
-        if job is None:
-            raise BadInput("job is required", field="job")
-        before = await corral.store.queue.get(job)
-        if before.state.has_ended:
-            return _answer(prevstate=None)
         stored = await corral.store.queue.cancel(job)
         if stored.state is TaskState.STARTED and stored.run_id is not None:
-            await corral.submitter.apply_action(stored.run_id, RunAction.CANCEL)
+            await corral.submitter.apply_action(stored.run_id, RunAction.CANCEL, signal)
             await corral.store.queue.note_ends()
-    except CorralError as error:
-        return _refuse(error)
-    return _answer(prevstate=_state_of(before))
+    except StorageError:
+        raise
+    except CorralError:  # it ended at the same moment
+        return {"prevstate": None}
+    return {"prevstate": state_of(found)}
+
+
+@router.get("/status.json")
+async def read_status(corral: Corral, job: str | None = None, project: str | None = None) -> Response:
+    """The state of one job."""
+    return await _answer(_read_status(corral, job, project))
+
+
+async def _read_status(corral: App, job: str | None, project: str | None) -> dict[str, Any]:
+    wanted = require({"job": [job]} if job is not None else {}, "job")
+    scrapers = await _load_project(corral, project)
+    found = await _find_job(corral, scrapers, project, wanted)
+    return {"currstate": None if found is None else state_of(found)}
 
 
 @router.get("/listjobs.json")
-async def list_jobs(corral: Corral, project: Text = None, spider: Text = None) -> Response:
+async def list_jobs(corral: Corral, project: str | None = None, spider: str | None = None) -> Response:
     """The tasks that wait and run, and the newest that ended."""
-    try:
-        _check_project(project or PROJECT)
-    except BadInput as error:
-        return _refuse(error)
+    return await _answer(_list_jobs(corral, project, spider))
+
+
+async def _list_jobs(corral: App, project: str | None, spider: str | None) -> dict[str, Any]:
+    scrapers = await _load_project(corral, project)
+    wanted = _choose_scrapers(scrapers, project, spider)
     live = [
         task
         for state in (TaskState.READY, TaskState.STARTED)
-        for task in await corral.store.queue.newest(TaskFilter(state, scraper=spider), None, 10_000)
+        for task in await _newest(corral, state, wanted, _MOST_LIVE)
     ]
-    ended = [
-        task
-        for state in TaskState
-        if state.has_ended
-        for task in await corral.store.queue.newest(TaskFilter(state, scraper=spider), None, _LISTED)
-    ]
+    ended = [task for state in TaskState if state.has_ended for task in await _newest(corral, state, wanted, _LISTED)]
     ended.sort(key=lambda task: task.seq, reverse=True)
     by_state: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
     for task in [*live, *ended[:_LISTED]]:
-        by_state[_state_of(task) or "finished"].append(_describe(task))
-    return _answer(**by_state)
+        by_state[state_of(task)].append(describe_job(task, _project_of(scrapers, task.task.scraper)))
+    return by_state
+
+
+async def _newest(corral: App, state: TaskState, scrapers: Iterable[str | None], limit: int) -> list[StoredTask]:
+    return [
+        task
+        for name in scrapers
+        for task in await corral.store.queue.newest(TaskFilter(state, None, name), None, limit)
+    ]
 
 
 @router.get("/daemonstatus.json")
 async def daemon_status(corral: Corral) -> Response:
+    return await _answer(_count_jobs(corral))
+
+
+async def _count_jobs(corral: App) -> dict[str, Any]:
     counts = await corral.store.queue.count()
-    started = await corral.store.queue.newest(TaskFilter(TaskState.STARTED), None, 10_000)
-    running = sum(1 for task in started if _state_of(task) == "running")
+    started = await corral.store.queue.newest(TaskFilter(TaskState.STARTED), None, _MOST_LIVE)
+    running = sum(1 for task in started if state_of(task) == "running")
     ready = sum(each.tasks for each in counts if each.state is TaskState.READY)
     finished = sum(each.tasks for each in counts if each.state.has_ended)
-    return _answer(running=running, pending=ready + len(started) - running, finished=finished)
+    return {"running": running, "pending": ready + len(started) - running, "finished": finished}
 
 
 @router.get("/listprojects.json")
-async def list_projects() -> Response:
-    return _answer(projects=[PROJECT])
+async def list_projects(corral: Corral) -> Response:
+    return await _answer(_list_projects(corral))
+
+
+async def _list_projects(corral: App) -> dict[str, Any]:
+    return {"projects": _projects_of(await _load_project(corral, None))}
 
 
 @router.get("/listspiders.json")
-async def list_spiders(corral: Corral, project: Text = None, _version: Text = None) -> Response:
-    try:
-        _check_project(project)
-        scrapers = await asyncio.to_thread(load_scrapers, corral.settings)
-    except CorralError as error:
-        return _refuse(error)
-    return _answer(spiders=list(scrapers.names()))
+async def list_spiders(corral: Corral, project: str | None = None, _version: str | None = None) -> Response:
+    return await _answer(_list_spiders(corral, project, _version))
+
+
+async def _list_spiders(corral: App, project: str | None, version: str | None) -> dict[str, Any]:
+    wanted = require({"project": [project]} if project is not None else {}, "project")
+    scrapers = await _load_project(corral, wanted)
+    _check_version(version)
+    return {"spiders": _spiders_of(scrapers, wanted)}
 
 
 @router.get("/listversions.json")
-async def list_versions(project: Text = None) -> Response:
+async def list_versions(corral: Corral, project: str | None = None) -> Response:
     """Always empty: Corral executes the scripts that are installed."""
+    return await _answer(_list_versions(corral, project))
+
+
+async def _list_versions(corral: App, project: str | None) -> dict[str, Any]:
+    await _load_project(corral, require({"project": [project]} if project is not None else {}, "project"))
+    return {"versions": []}
+
+
+@router.post("/addversion.json")
+@router.post("/delversion.json")
+@router.post("/delproject.json")
+async def refuse_upload() -> Response:
+    """Refuse to change what is installed."""
+    return await _answer(_refuse_upload())
+
+
+async def _refuse_upload() -> dict[str, Any]:
+    raise BadInput(_NO_UPLOADS)
+
+
+# -- what the routes share -------------------------------------------------------------------------
+
+
+async def _answer(work: Coroutine[Any, Any, dict[str, Any]]) -> Response:
     try:
-        _check_project(project)
-    except BadInput as error:
-        return _refuse(error)
-    return _answer(versions=[])
+        found = {"status": "ok", **await work}
+    except StorageError:
+        raise
+    except CorralError as error:
+        found = {"status": "error", "message": error.message}
+    return render.answer({"node_name": platform.node(), **found})
+
+
+async def _load_project(corral: App, project: str | None) -> ScraperRegistry:
+    """The scrapers; BadInput if the project that is named is not among theirs."""
+    scrapers = await asyncio.to_thread(load_scrapers, corral.settings)
+    if project is not None and project not in _projects_of(scrapers):
+        raise refuse_project(project)
+    return scrapers
+
+
+def _projects_of(scrapers: ScraperRegistry) -> list[str]:
+    """Without any scraper, too, there is a project that clients can ask for."""
+    return sorted({scrapers.describe(name).project for name in scrapers.names()}) or [DEFAULT_PROJECT]
+
+
+def _spiders_of(scrapers: ScraperRegistry, project: str) -> list[str]:
+    return [name for name in scrapers.names() if scrapers.describe(name).project == project]
+
+
+def _project_of(scrapers: ScraperRegistry, scraper: str) -> str:
+    """The project of a task, also of one whose scraper does not exist any more."""
+    return scrapers.describe(scraper).project if scraper in scrapers.names() else DEFAULT_PROJECT
+
+
+def _choose_scrapers(scrapers: ScraperRegistry, project: str | None, spider: str | None) -> Sequence[str | None]:
+    """The scrapers whose jobs are listed; None stands for all."""
+    if project is None or _projects_of(scrapers) == [project]:
+        known: list[str] | None = None
+    else:
+        known = _spiders_of(scrapers, project)
+    if spider is None:
+        return [None] if known is None else known
+    is_known = spider in (scrapers.names() if known is None else known)
+    return [spider] if is_known else []
+
+
+async def _find_job(corral: App, scrapers: ScraperRegistry, project: str | None, job: str) -> StoredTask | None:
+    found = await corral.store.queue.select([job]) if is_task_id(job) else []
+    is_there = found and (project is None or _project_of(scrapers, found[0].task.scraper) == project)
+    return found[0] if is_there else None
+
+
+def _check_version(version: str | None) -> None:
+    if version:
+        raise refuse_version(version)
 
 
 def _read_form(request: Request) -> Form:
+    content_type = request.headers.get("content-type")
     body: bytes = request.scope["state"].get("body", b"")
-    found: Form = {}
+    if is_multipart(content_type):
+        raise BadInput("send the form URL-encoded (curl -d, not -F)", field="body")
+    found: dict[str, list[str]] = {}
     try:
-        if is_form(request.headers.get("content-type")):
+        if is_form(content_type):
             pairs: Sequence[tuple[str, Any]] = parse_qsl(
                 body.decode(), keep_blank_values=True, max_num_fields=1000, strict_parsing=bool(body)
             )
@@ -182,50 +282,3 @@ def _read_form(request: Request) -> Form:
         values = value if isinstance(value, list) else [value]
         found.setdefault(name, []).extend(str(each) for each in values)
     return found
-
-
-def _first(form: Form, name: str) -> str | None:
-    return form[name][0] if form.get(name) else None
-
-
-def _check_project(project: str | None) -> None:
-    if project is None:
-        raise BadInput("project is required", field="project")
-    if project != PROJECT:
-        raise BadInput(f"project {project[:80]!r} not found; there is one project, {PROJECT!r}", field="project")
-
-
-def _read_priority(text: str | None) -> Priority:
-    """Scrapyd has numbers, and higher ones come first."""
-    try:
-        number = float(text or 0)
-    except ValueError:
-        raise BadInput("priority is not a number", field="priority") from None
-    if number > 1:
-        return Priority.CRITICAL
-    return Priority.HIGH if number > 0 else Priority.LOW if number < 0 else Priority.MEDIUM
-
-
-def _state_of(task: StoredTask) -> str | None:
-    if task.state.has_ended:
-        return None
-    is_waiting = task.state is TaskState.READY or task.run_state in _WAITING
-    return "pending" if is_waiting else "running"
-
-
-def _describe(task: StoredTask) -> dict[str, Any]:
-    about = {"id": task.task.id, "project": PROJECT, "spider": task.task.scraper}
-    times = {"start_time": task.started_at, "end_time": task.ended_at}
-    return {**about, **{name: _format_time(moment) for name, moment in times.items() if moment is not None}}
-
-
-def _format_time(moment: datetime) -> str:
-    return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")
-
-
-def _answer(**values: Any) -> Response:
-    return render.answer({"node_name": platform.node(), "status": "ok", **values})
-
-
-def _refuse(error: CorralError) -> Response:
-    return render.answer({"node_name": platform.node(), "status": "error", "message": error.message})

@@ -83,10 +83,18 @@ class ScriptPayload(CommonPayload):
 
 
 def payload_for(
-    spec: ScraperSpec, params: Mapping[str, Any], task_id: str = "", estimated_minutes: float | None = None
+    spec: ScraperSpec,
+    params: Mapping[str, Any],
+    task_id: str = "",
+    estimated_minutes: float | None = None,
+    custom_settings: Mapping[str, Any] | None = None,
 ) -> ScriptPayload:
-    """One execution of a scraper with these parameters; BadInput names a parameter that is refused."""
-    configured = {SETTINGS_VARIABLE: spec.custom_settings, STORAGE_VARIABLE: spec.storage}
+    """One execution of a scraper with these parameters; BadInput names a parameter that is refused.
+
+    `custom_settings` win over those of the configuration.
+    """
+    chosen = {**spec.custom_settings, **(custom_settings or {})}
+    configured = {SETTINGS_VARIABLE: chosen, STORAGE_VARIABLE: spec.storage}
     return ScriptPayload(
         timeout_s=choose_timeout_s(estimated_minutes, spec.timeout_s),
         argv=build_command(spec, params),

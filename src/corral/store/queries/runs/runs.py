@@ -94,7 +94,7 @@ _APPLY = {
         finished_at=param("finished_at"),
         # The failure of an earlier attempt stays in the history; it is not the failure of the run.
         failure_code=param("failure_code"),
-        failure_detail=sa.null(),
+        failure_detail=param("failure_detail"),
         error_message=sa.null(),
         waiting_reason=sa.null(),
         waiting_host=sa.null(),
@@ -167,8 +167,11 @@ def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | Non
     return [run_of(row) for row in tx.all(statement, params)]
 
 
-def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
-    """Apply the action of a person as a compare-and-set; WrongState names the actual state."""
+def apply_action(tx: Tx, run_id: str, action: RunAction, detail: str | None = None) -> Run:
+    """Apply the action of a person as a compare-and-set; WrongState names the actual state.
+
+    `detail` is the signal for the script of a run that is cancelled.
+    """
     kind, hold = _BY_PERSON[action]
     ends = target(action).is_terminal
     params = values(
@@ -176,13 +179,15 @@ def apply_action(tx: Tx, run_id: str, action: RunAction) -> Run:
         hold_reason=hold.value if hold else None,
         finished_at=tx.wall_ms if ends else None,
         failure_code="cancelled" if ends else None,
+        failure_detail=detail if ends else None,
     )
     [row] = tx.many_returning(_APPLY[action], [params])
     if row is None:
         found = get(tx, run_id)
         advance(found.state, action, found.hold_reason)  # raises, because the update matched no allowed state
         raise AssertionError(f"{action} of {run_id} matched no row although its state allows it")
-    events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind)], tx.wall_ms))
+    meta = {"signal": detail} if detail else {}
+    events.insert(tx, events.rows_for(run_id, row[-1], [EventDraft(kind, meta)], tx.wall_ms))
     if action in _CLOSES:
         interventions.close_of_run(tx, run_id, _CLOSES[action])
     return run_of(row)
