@@ -48,4 +48,5 @@ def test_hooks_are_given_with_a_proxy_only() -> None:
     source = {"PYTHONPATH": "/own"}
     proxied = build_environment(payload, "r", 1, {"HTTP_PROXY": "http://127.0.0.1:9"}, source)
     assert proxied["PYTHONPATH"] == f"{HOOKS}{os.pathsep}/own"
+    assert proxied["NODE_OPTIONS"] == f'--require "{HOOKS}/proxy.cjs"'
     assert build_environment(payload, "r", 1, {}, source)["PYTHONPATH"] == "/own"

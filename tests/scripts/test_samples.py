@@ -20,19 +20,20 @@ from corral.engine.worker.attempt import perform
 from corral.wiring.worker import worker_kinds
 from corral.wiring.worker_config import WorkerConfig
 from tests.chaos.level import LEVEL
+from tests.fetch.certificates import authority, certificate
 from tests.scripts.builders import processes_of, script_task
 
 SAMPLES = Path(__file__).parent / "samples"
-# The module that a sample needs, and whether its library uses the proxy of the environment by itself.
-SCRAPERS: dict[str, tuple[str | None, bool]] = {
-    "with_requests.py": ("requests", True),
-    "with_httpx.py": ("httpx", True),
-    "with_curl.sh": (None, True),
-    "with_node.mjs": (None, False),
-    "with_aiohttp.py": ("aiohttp", True),
-    "with_scrapy.py": ("scrapy", True),
-    "with_crawlee.py": ("crawlee", True),
-    "with_playwright.py": ("playwright", True),
+# With the module that a sample needs.
+SCRAPERS: dict[str, str | None] = {
+    "with_requests.py": "requests",
+    "with_httpx.py": "httpx",
+    "with_curl.sh": None,
+    "with_node.mjs": None,
+    "with_aiohttp.py": "aiohttp",
+    "with_scrapy.py": "scrapy",
+    "with_crawlee.py": "crawlee",
+    "with_playwright.py": "playwright",
 }
 ESSENTIAL = ("with_httpx.py", "with_curl.sh", "with_node.mjs")
 ROWS = [{"game": number, "title": f"Spiel {number} ü"} for number in range(3)]
@@ -107,10 +108,9 @@ def find_python(module: str | None) -> str:
 
 
 async def execute(kinds: dict[str, RunKind], sample: str, url: str, cwd: Path) -> Outcome:
-    module, _ = SCRAPERS[sample]
     if sample.endswith(".mjs") and shutil.which("node") is None:
         pytest.skip("node is not installed")
-    command = command_of(sample, find_python(module))
+    command = command_of(sample, find_python(SCRAPERS[sample]))
     task = script_task(*command, "--url", url, cwd=cwd, timeout_s=60, limits=ScriptLimits())
     outcome = await perform(task, kinds)
     assert processes_of(task.run_id) == []
@@ -128,10 +128,9 @@ async def test_records_and_requests(kinds: dict[str, RunKind], site: Site, sampl
     assert sorted(outcome.records, key=lambda row: row["game"]) == ROWS
     rows = [path for path in site.requests if path.startswith("/games/")]
     assert sorted(rows) == ["/games/0", "/games/1", "/games/2"], "nothing is requested twice"
-    if SCRAPERS[sample][1]:
-        [tally] = outcome.stats["wire"].values()
-        assert tally["requests"] == len(site.requests)
-        assert tally["statuses"]["200"] == 3
+    [tally] = outcome.stats["wire"].values()
+    assert tally["requests"] == len(site.requests)
+    assert tally["statuses"]["200"] == 3
 
 
 @pytest.mark.parametrize("kind, code", [("limited", "rate_limited:http_429"), ("blocked", "blocked:http_403")])
@@ -141,8 +140,7 @@ async def test_failures_are_classified(  # noqa: PLR0917 - fixtures and paramete
 ) -> None:
     outcome = await execute(kinds, sample, f"{site.url}/{kind}", tmp_path)
     assert isinstance(outcome, Failed), outcome
-    is_seen = SCRAPERS[sample][1]
-    assert f"{outcome.code.value}:{outcome.detail}" == (code if is_seen else "bad_response:exit"), outcome.message
+    assert f"{outcome.code.value}:{outcome.detail}" == code, outcome.message
 
 
 @pytest.mark.parametrize("sample", CHOSEN)
@@ -152,4 +150,37 @@ async def test_a_site_that_is_down(kinds: dict[str, RunKind], site: Site, sample
     site.server_close()
     outcome = await execute(kinds, sample, f"{url}/games", tmp_path)
     assert isinstance(outcome, Failed), outcome
-    assert outcome.code.value == ("network" if SCRAPERS[sample][1] else "bad_response"), outcome.message
+    assert outcome.code.value == "network", outcome.message
+
+
+NODE_CLIENTS = """
+import http from "node:http";
+import https from "node:https";
+const url = process.argv[2];
+const client = url.startsWith("https") ? https : http;
+const read = (answer) => new Promise((done) => answer.resume().on("end", done));
+await (await fetch(`${url}/games/0`)).text();
+await new Promise((done, fail) => client.get(`${url}/games/1`, (answer) => read(answer).then(done)).on("error", fail));
+console.log(JSON.stringify({done: true}));
+"""
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize("scheme", ["http", "https"])
+async def test_every_client_of_node_uses_the_proxy(
+    kinds: dict[str, RunKind], site: Site, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if scheme == "https":
+        ca = authority()
+        (tmp_path / "ca.pem").write_text(ca.pem)
+        monkeypatch.setenv("NODE_EXTRA_CA_CERTS", str(tmp_path / "ca.pem"))
+        context = certificate(ca).context(tmp_path, "site")
+        site.socket = context.wrap_socket(site.socket, server_side=True)
+    script = tmp_path / "clients.mjs"
+    script.write_text(NODE_CLIENTS)
+    url = f"{scheme}://127.0.0.1:{site.server_port}"
+    outcome = await perform(script_task("node", str(script), url, cwd=tmp_path, limits=ScriptLimits()), kinds)
+    assert isinstance(outcome, Fetched), outcome.stats["output"]["stderr"]
+    assert (list(outcome.records), sorted(site.requests)) == ([{"done": True}], ["/games/0", "/games/1"])
+    [tally] = outcome.stats["wire"].values()
+    assert (tally["requests"], tally.get("tunnels", 0)) == (2, 2 if scheme == "https" else 0)

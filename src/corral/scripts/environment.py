@@ -41,7 +41,12 @@ def build_environment(
 def _proxy_hooks(found: Mapping[str, str]) -> dict[str, str]:
     """For libraries that do not read the proxy variables by themselves: see `scripts.hooks`."""
     paths = [_HOOKS, *filter(None, [found.get("PYTHONPATH")])]
-    return {"PYTHONPATH": os.pathsep.join(paths), "NODE_USE_ENV_PROXY": "1"}
+    preload = f'--require "{_HOOKS}/proxy.cjs"'
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "NODE_USE_ENV_PROXY": "1",
+        "NODE_OPTIONS": " ".join(filter(None, [found.get("NODE_OPTIONS"), preload])),
+    }
 
 
 def secrets_of(payload: ScriptPayload, source: Mapping[str, str] = os.environ) -> list[str]:
