@@ -22,6 +22,7 @@ MODULES = {
         "extract",
         "queue",
         "proxies",
+        "scripts",
     )
 }
 
