@@ -79,6 +79,9 @@ class Settings(BaseSettings):
     queue_lower_share: float = Field(
         0.0, ge=0, le=0.9, description="part of the slots that lower priorities may use while higher ones wait"
     )
+    queue_starts_per_second: float = Field(
+        0.0, ge=0, le=1000, description="tasks of the queue that start per second over all scrapers; 0: no limit"
+    )
     max_crawls: int = Field(5, ge=1, le=1000, description="crawls at once per node")
     browser_concurrency: int = Field(2, ge=1, le=50, description="pages in a browser at once per worker process")
     browser_executable: str = Field("", description="the Chromium to start; default: the fastest on this machine")

@@ -52,7 +52,7 @@ from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.options import available_strategies, node_options, prices_of, retention, retry_policy, worker_config
 from corral.wiring.proxies import load_proxy_config, refresh_mirror, usual_policy
-from corral.wiring.scrapers import load_scrapers, registry_key
+from corral.wiring.scrapers import load_scrapers, queue_limits, registry_key
 from corral.wiring.vault import vault_of
 from corral.wiring.workflows import prepare_workflow
 
@@ -321,8 +321,7 @@ def _make_queue_starter(settings: Settings, store: Store, notifier: _RunNotifier
         feeder,
         functools.partial(load_scrapers, settings),
         notifier.pulse.wait,
-        max_concurrent=settings.script_concurrency,
-        lower_share=settings.queue_lower_share,
+        queue_limits(settings, settings.script_concurrency),
     )
 
 

@@ -20,7 +20,7 @@ from corral.scripts.registry import ScraperRegistry
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_queue_node
-from corral.wiring.scrapers import registry_key
+from corral.wiring.scrapers import queue_limits, registry_key
 
 TASK_QUEUE = Path("inventory/gaps.json")
 _MAX_FILE_BYTES = 1024**3
@@ -90,8 +90,9 @@ class QueueSession:
         self._scrapers = scrapers
         self._key = registry_key(order.scraper_config or app.settings.scraper_config)
         self._feeder = QueueFeeder(app.store.queue, self._key, app.wake)
-        share = app.settings.queue_lower_share
-        self._rules = make_rules(map(scrapers.describe, scrapers.names()), order.max_concurrent, share)
+        self._rules = make_rules(
+            map(scrapers.describe, scrapers.names()), queue_limits(app.settings, order.max_concurrent)
+        )
         self._reaped = 0.0
         self._drain: QueueDrain | None = None
         self._began = time.monotonic()

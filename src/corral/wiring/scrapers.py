@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from corral.domain.errors import BadConfiguration
+from corral.domain.queue.rules import QueueLimits
 from corral.scripts.registry import ScraperRegistry
 from corral.settings import Settings
 
@@ -10,6 +11,10 @@ from corral.settings import Settings
 def registry_key(config: Path) -> str:
     """Tasks belong to the scraper configuration that they were imported with."""
     return str(config.absolute())
+
+
+def queue_limits(settings: Settings, max_concurrent: int) -> QueueLimits:
+    return QueueLimits(max_concurrent, settings.queue_lower_share, settings.queue_starts_per_second)
 
 
 def load_scrapers(settings: Settings, config: Path | None = None) -> ScraperRegistry:

@@ -1,5 +1,6 @@
 """Which tasks start: strict bands, age, limits of scrapers, and the share of the lower bands."""
 
+import math
 from collections.abc import Sequence
 
 from corral.domain.jobs.job import Priority
@@ -50,6 +51,23 @@ def test_a_burst_may_start_at_once_and_then_the_rate_holds() -> None:
     assert [task.id for task in choice.tasks] == ["t1", "t2", "t3"]
     assert choose_tasks(_ready(LOW), [], choice.next_due_s, rules, now_s=109.0).tasks == []
     assert len(choose_tasks(_ready(LOW, LOW), [], choice.next_due_s, rules, now_s=110.0).tasks) == 1
+
+
+def test_one_rate_may_hold_for_all_scrapers_together() -> None:
+    rules = FeedRules(9, scrapers={"b": ScraperLimit(interval_s=30)}, interval_s=10)
+    ready = [*_ready(HIGH, HIGH), *_ready(HIGH, scraper="b", first=10)]
+    first = choose_tasks(ready, [], {}, rules, now_s=100.0)
+    assert ([task.id for task in first.tasks], first.wait_s) == (["t1"], 10.0)
+    assert choose_tasks(ready, [], first.next_due_s, rules, now_s=109.0).tasks == []
+    second = choose_tasks(ready[2:], [], first.next_due_s, rules, now_s=110.0)
+    assert (second.tasks, second.next_due_s) == (ready[2:], {"*": 120.0, "b": 140.0})
+
+
+def test_a_feed_says_when_a_rate_lets_the_next_task_start() -> None:
+    rules = FeedRules(9, scrapers={"a": ScraperLimit(interval_s=10, burst=2), "b": ScraperLimit(max_concurrent=1)})
+    held = [*_ready(LOW), *_ready(LOW, scraper="b", first=10)]
+    assert choose_tasks(held, [RunningTask("b", LOW)], {"a": 114.0}, rules, now_s=100.0).wait_s == 4.0
+    assert choose_tasks(held[1:], [RunningTask("b", LOW)], {}, rules, now_s=100.0).wait_s == math.inf
 
 
 def test_a_share_keeps_the_lower_bands_moving() -> None:

@@ -1,5 +1,6 @@
 """Which tasks may start now: strict bands, oldest first within a band, within the limits of scrapers and in total."""
 
+import math
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,8 +35,9 @@ class ScraperLimit(NamedTuple):
         """When the next start is due by the rate alone, after a start at `now_s` that was due at `due_s`."""
         return max(now_s, due_s) + self.interval_s
 
-    def is_due(self, due_s: float, now_s: float) -> bool:
-        return now_s >= due_s - (self.burst - 1) * self.interval_s
+    def wait_s(self, due_s: float, now_s: float) -> float:
+        """How long the rate lets the next start wait; 0 or less if it is due."""
+        return due_s - (self.burst - 1) * self.interval_s - now_s if self.interval_s else 0.0
 
 
 class RunningTask(NamedTuple):
@@ -50,6 +52,7 @@ class FeedRules:
     # The part of the slots that bands below the first may use while the first still has ready tasks.
     lower_share: float = 0.0
     scrapers: Mapping[str, ScraperLimit] = field(default_factory=dict)
+    interval_s: float = 0.0  # between two starts of any scrapers
 
     @property
     def lower_slots(self) -> int:
@@ -58,22 +61,29 @@ class FeedRules:
 
 @dataclass(slots=True)
 class FeedResult:
-    """What one feed did. `is_waiting` says whether ready tasks are left."""
+    """What one feed did. `is_waiting`: ready tasks are left; `wait_s`: until a rate lets one of them start."""
 
     started: dict[str, NewRun] = field(default_factory=dict)  # by task
     refused: list[str] = field(default_factory=list)
     ended: int = 0
     is_waiting: bool = False
+    wait_s: float = math.inf
 
 
 class Choice(NamedTuple):
-    """The tasks to start, in order, and when the rate of their scrapers allows the next start."""
+    """The tasks to start, in order, and when the rate of their scrapers allows the next start.
+
+    `wait_s` is the time until a task may start that only a rate holds back.
+    """
 
     tasks: list[ReadyTask]
     next_due_s: dict[str, float]
+    wait_s: float = math.inf
 
 
 _NO_LIMIT = ScraperLimit()
+# Stands for all scrapers together; no scraper can have this name.
+_ALL = "*"
 
 
 class _Room:
@@ -85,12 +95,21 @@ class _Room:
         self._of_scraper = Counter(each.scraper for each in running)
         self._due_s = due_s
         self.next_due_s: dict[str, float] = {}
+        self.wait_s = math.inf
 
     def has_room(self, scraper: str, now_s: float) -> bool:
-        limit = self._rules.scrapers.get(scraper, _NO_LIMIT)
+        limit = self._limit_of(scraper)
         if limit.max_concurrent is not None and self._of_scraper[scraper] >= limit.max_concurrent:
             return False
-        return not limit.interval_s or limit.is_due(self._find_due_s(scraper), now_s)
+        wait_s = max(self._limit_of(each).wait_s(self._find_due_s(each), now_s) for each in (scraper, _ALL))
+        if wait_s > 0:
+            self.wait_s = min(self.wait_s, wait_s)
+        return wait_s <= 0
+
+    def _limit_of(self, scraper: str) -> ScraperLimit:
+        if scraper == _ALL:
+            return ScraperLimit(None, self._rules.interval_s)
+        return self._rules.scrapers.get(scraper, _NO_LIMIT)
 
     def _find_due_s(self, scraper: str) -> float:
         return self.next_due_s.get(scraper, self._due_s.get(scraper, 0.0))
@@ -105,10 +124,14 @@ class _Room:
                 taken.append(task)
                 self.total -= 1
                 self._of_scraper[task.scraper] += 1
-                limit = self._rules.scrapers.get(task.scraper, _NO_LIMIT)
-                if limit.interval_s:
-                    self.next_due_s[task.scraper] = limit.next_due_s(self._find_due_s(task.scraper), now_s)
+                self._note_start(task.scraper, now_s)
         return taken
+
+    def _note_start(self, scraper: str, now_s: float) -> None:
+        for each in (scraper, _ALL):
+            limit = self._limit_of(each)
+            if limit.interval_s:
+                self.next_due_s[each] = limit.next_due_s(self._find_due_s(each), now_s)
 
 
 def choose_tasks(
@@ -138,4 +161,4 @@ def choose_tasks(
             chosen += room.take_up_to(min(reserved, room.total), lower, now_s)
             break
         waiting = lower
-    return Choice(chosen, room.next_due_s)
+    return Choice(chosen, room.next_due_s, room.wait_s)

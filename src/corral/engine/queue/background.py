@@ -9,7 +9,7 @@ import structlog
 from corral.domain.errors import BadConfiguration, StorageError, StorageMoved
 from corral.domain.ports.scrapers import ScraperSource
 from corral.domain.queue.feed import FeedResult
-from corral.domain.queue.rules import make_rules
+from corral.domain.queue.rules import QueueLimits, make_rules
 from corral.engine.queue.feeder import QueueFeeder
 
 log = structlog.get_logger()
@@ -27,15 +27,12 @@ class QueueStarter:
         feeder: QueueFeeder,
         load: Callable[[], ScraperSource],
         wait: Callable[[float], Awaitable[None]],
-        *,
-        max_concurrent: int,
-        lower_share: float,
+        limits: QueueLimits,
     ) -> None:
         self._feeder = feeder
         self._load = load
         self._wait = wait
-        self._max_concurrent = max_concurrent
-        self._lower_share = lower_share
+        self._limits = limits
         self._loaded: tuple[float, ScraperSource] | None = None
         self._problem: str | None = None
 
@@ -52,7 +49,7 @@ class QueueStarter:
                 await asyncio.sleep(_IDLE_S)
                 continue
             if not result.refused:
-                await self._wait(_BUSY_S)
+                await self._wait(min(_BUSY_S, result.wait_s))
             await asyncio.sleep(_SPACING_S)
 
     async def _start_ready(self) -> FeedResult | None:
@@ -60,7 +57,7 @@ class QueueStarter:
         if not await self._feeder.has_work():
             return None
         scrapers = await self._current_scrapers()
-        rules = make_rules(map(scrapers.describe, scrapers.names()), self._max_concurrent, self._lower_share)
+        rules = make_rules(map(scrapers.describe, scrapers.names()), self._limits)
         result = await self._feeder.feed(scrapers, rules)
         self._problem = None
         return result

@@ -68,7 +68,7 @@ class QueueDrain:
                 return
             self._watcher.tick(len(self._active))
             if not result.refused:
-                await self._wait(_LOOK_EVERY_S)
+                await self._wait(min(_LOOK_EVERY_S, result.wait_s))
 
     def _give_up(self) -> None:
         """Fail the tasks that are ready, but not for this drain: they were imported again or removed meanwhile."""

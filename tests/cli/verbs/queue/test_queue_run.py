@@ -5,6 +5,8 @@ import os
 import signal
 import subprocess
 import sys
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -127,6 +129,18 @@ def test_tasks_run_in_parallel_within_the_limits_of_the_queue_and_of_each_scrape
     assert _most_at_once(project) == 2
 
 
+def test_starts_of_all_scrapers_keep_one_rate_and_no_more_than_it_costs(project: Project, corral: Corral) -> None:
+    project.configure("scrapers:\n  other_scraper: {script: scripts/etl/games_scraper.py}\n")
+    twice = [{**task(number), "scraper": "other_scraper"} for number in (3, 4)]
+    project.write_queue(task(1), task(2), *twice)
+    answer = corral("queue", "run", "--json", APP_QUEUE_STARTS_PER_SECOND="5")
+    assert (answer.code, answer.json["completed"]) == (0, 4), answer.err
+    lines = corral("run", "list", "--json").json
+    created = sorted(datetime.fromisoformat(run["created_at"]).timestamp() for run in lines)
+    gaps = [later - earlier for earlier, later in pairwise(created)]
+    assert min(gaps) >= 0.19
+
+
 def _most_at_once(project: Project) -> int:
     changes = [(float(line.split()[0]), 1) for line in (project.folder / "starts.txt").read_text().splitlines()]
     changes += [(float(line.split()[0]), -1) for line in (project.folder / "ends.txt").read_text().splitlines()]
@@ -204,6 +218,32 @@ def test_a_killed_command_loses_nothing_and_doubles_no_task_that_ended(project: 
     assert set(project.ends()) == {str(number) for number in range(1, 9)}
     # Only what ran when the command was killed may have run twice.
     assert len(project.ends()) <= 8 + 2
+
+
+_INVENTORY = """
+sources:
+  games:
+    scraper: games_scraper
+    expected: {keys: [a]}
+    inventory: {folder: {path: nowhere, pattern: "{key}.json"}}
+"""
+
+
+def test_a_source_that_cannot_be_compared_afterwards_shows_in_the_exit_code(project: Project, corral: Corral) -> None:
+    project.write_queue(task(1))
+    inventory = project.folder / "config/data_inventory.yaml"
+    inventory.write_text("sources: [games]")
+    answer = corral("queue", "run")
+    assert (answer.code, "data_inventory.yaml" in answer.err, project.starts()) == (78, True, [])
+    inventory.write_text(_INVENTORY)
+    answer = corral("queue", "run", "--json")
+    assert (answer.code, answer.json["completed"]) == (3, 1), answer.err
+    assert "nowhere" in answer.err
+    assert "nowhere" in answer.json["coverage"]["problems"][0]
+    project.write_queue(task(2))
+    assert corral("queue", "run", "--no-reconciliation").code == 0
+    once = corral("loop", "run-once")
+    assert (once.code, "sources that could be read" in once.out) == (1, True), once.err
 
 
 _SCRIPT = """

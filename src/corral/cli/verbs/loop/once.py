@@ -5,10 +5,11 @@ import asyncio
 from corral.cli import exits, render
 from corral.cli.options import ReportOptions
 from corral.cli.serving.finish import finish_serving
-from corral.cli.verbs.queue.reconcile import reconcile_into
-from corral.cli.verbs.queue.run import QueueRunOptions, execute_file
+from corral.cli.verbs.queue.reconcile import code_of_report, reconcile_into
+from corral.cli.verbs.queue.run import QueuePlan, QueueRunOptions, execute_file
 from corral.cli.writable_store import open_writable_store
 from corral.domain.coverage.spec import SourceSpec
+from corral.inventory.reconcile import Reconciliation
 from corral.settings import Settings, load_settings
 from corral.wiring.coverage import load_inventory
 from corral.wiring.queue import TASK_QUEUE, read_queue_file
@@ -29,22 +30,31 @@ def run_once(report: ReportOptions) -> None:
     if report.dry_run:
         render.print_plan("reconcile and execute the tasks", {"sources": len(sources)}, as_json=report.as_json)
         finish_serving(_do_nothing())
-    if asyncio.run(_reconcile(settings, sources)) == 0:
-        if report.as_json:
-            render.print_json({"total_tasks": 0})
-        else:
-            print("nothing is missing that could be collected")
-        finish_serving(_do_nothing())
+    found = asyncio.run(_reconcile(settings, sources))
+    if found.report["tasks"] == 0:
+        finish_serving(_report_idle(found, report))
     options = QueueRunOptions(report=report)
-    finish_serving(execute_file(settings, options, read_queue_file(TASK_QUEUE), scrapers))
+    plan = QueuePlan(read_queue_file(TASK_QUEUE), scrapers, sources)
+    finish_serving(execute_file(settings, options, plan))
 
 
-async def _reconcile(settings: Settings, sources: list[SourceSpec]) -> int:
+async def _reconcile(settings: Settings, sources: list[SourceSpec]) -> Reconciliation:
     async with open_writable_store(settings) as store:
         found, _ = await reconcile_into(settings, store, sources, TASK_QUEUE, is_imported=False)
     for problem in found.report["problems"]:
         exits.complain(problem)
-    return int(found.report["tasks"])
+    return found
+
+
+async def _report_idle(found: Reconciliation, report: ReportOptions) -> int:
+    """Nothing can be collected. Of a source that could not be read this is not known."""
+    problems = found.report["problems"]
+    if report.as_json:
+        render.print_json({"total_tasks": 0, "coverage": found.report})
+    else:
+        where = " in the sources that could be read" if problems else ""
+        print(f"nothing is missing that could be collected{where}")
+    return code_of_report(found)
 
 
 async def _do_nothing() -> int:

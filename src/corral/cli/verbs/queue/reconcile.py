@@ -64,13 +64,13 @@ async def _reconcile(settings: Settings, sources: list[SourceSpec], options: Rec
         async with read_store(settings) as store, open_scan(settings, store.coverage, Path()) as context:
             found = await reconcile(sources, context, datetime.now(UTC))
         _print(found, options, None)
-        return _exit_code(found)
+        return code_of_report(found)
     async with open_writable_store(settings) as store:
         found, imported = await reconcile_into(
             settings, store, sources, options.output, is_imported=options.is_imported
         )
     _print(found, options, imported)
-    return _exit_code(found)
+    return code_of_report(found)
 
 
 async def reconcile_into(
@@ -88,13 +88,16 @@ async def reconcile_into(
     return found, imported
 
 
-async def reconcile_after(settings: Settings, store: Store, *, is_quiet: bool) -> dict[str, Any] | None:
-    """After a drain: look for gaps again and write them to the usual queue file; None without a data inventory."""
-    if not settings.data_inventory.is_file():
-        return None
-    found, _ = await reconcile_into(
-        settings, store, load_inventory(settings.data_inventory), _OUTPUT, is_imported=False
-    )
+def find_sources(settings: Settings) -> list[SourceSpec] | None:
+    """The sources of the data inventory; None without one. BadConfiguration names its problems."""
+    return load_inventory(settings.data_inventory) if settings.data_inventory.is_file() else None
+
+
+async def reconcile_after(
+    settings: Settings, store: Store, sources: list[SourceSpec], *, is_quiet: bool
+) -> dict[str, Any]:
+    """After a drain: look for gaps again and write them to the usual queue file."""
+    found, _ = await reconcile_into(settings, store, sources, _OUTPUT, is_imported=False)
     if not is_quiet:
         print("\nReconciliation:")
         print_coverage(found.report)
@@ -146,7 +149,7 @@ def _print(found: Reconciliation, options: ReconcileOptions, imported: ImportRep
         exits.complain(what, fix or None)
 
 
-def _exit_code(found: Reconciliation) -> int:
+def code_of_report(found: Reconciliation) -> int:
     problems = len(found.report["problems"])
     if not problems:
         return exits.DONE

@@ -1,5 +1,6 @@
 """`corral queue run`: execute the tasks of a queue file by priority."""
 
+import asyncio
 import shlex
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -13,8 +14,9 @@ from corral.cli.running import Stop, first_of
 from corral.cli.serving.finish import finish_serving
 from corral.cli.stores import read_store
 from corral.cli.verbs.queue.options import OnlyPriority, ScraperConfig, TaskQueue
-from corral.cli.verbs.queue.reconcile import reconcile_after
+from corral.cli.verbs.queue.reconcile import find_sources, reconcile_after
 from corral.cli.verbs.queue.summary import print_head, print_import, print_summary
+from corral.domain.coverage.spec import SourceSpec
 from corral.domain.queue.task import QueueFile, QueueTask, TaskState
 from corral.log import configure_logging
 from corral.scripts.registry import ScraperRegistry
@@ -69,9 +71,10 @@ def run(options: QueueRunOptions) -> None:
     order = options.to_order()
     scrapers = load_scrapers(settings, order.scraper_config)
     file = read_queue_file(order.task_queue)
+    sources = None if options.no_reconciliation else find_sources(settings)
     if options.report.dry_run:
         finish_serving(_print_plan(settings, options, file, scrapers))
-    finish_serving(execute_file(settings, options, file, scrapers))
+    finish_serving(execute_file(settings, options, QueuePlan(file, scrapers, sources)))
 
 
 async def _print_plan(settings: Settings, options: QueueRunOptions, file: QueueFile, scrapers: ScraperRegistry) -> int:
@@ -115,14 +118,23 @@ def _describe_plan(planned: PlannedTask) -> dict[str, Any]:
     return {**about, "command": list(planned.command), "timeout_s": planned.timeout_s}
 
 
-async def execute_file(settings: Settings, options: QueueRunOptions, file: QueueFile, scrapers: ScraperRegistry) -> int:
+@dataclass(frozen=True, slots=True)
+class QueuePlan:
+    """What a queue run was read from. `sources` are reconciled afterwards; None: nothing is."""
+
+    file: QueueFile
+    scrapers: ScraperRegistry
+    sources: list[SourceSpec] | None = None
+
+
+async def execute_file(settings: Settings, options: QueueRunOptions, plan: QueuePlan) -> int:
     configure_logging("error")
-    order = options.to_order()
+    order, file = options.to_order(), plan.file
     tasks = order.select_tasks(file)
     is_quiet = options.report.as_json
     stop = Stop()
     stop.listen()
-    async with open_queue(settings, order, file, scrapers) as (app, session):
+    async with open_queue(settings, order, file, plan.scrapers) as (app, session):
         assert app.node is not None
         stop.on_haste = app.node.stop_now
         report = await session.import_tasks()
@@ -138,14 +150,22 @@ async def execute_file(settings: Settings, options: QueueRunOptions, file: Queue
         stats = session.summarize()
         if not is_quiet:
             print_summary(stats)
-        wants_gaps = has_ended and session.has_completed and not options.no_reconciliation
-        coverage = await reconcile_after(settings, app.store, is_quiet=is_quiet) if wants_gaps else None
+        coverage: dict[str, Any] | None = None
+        if has_ended and session.has_completed and plan.sources is not None:
+            again = asyncio.ensure_future(reconcile_after(settings, app.store, plan.sources, is_quiet=is_quiet))
+            has_ended = await first_of(_wait_for(again), stop)
+            coverage = again.result() if has_ended else None
         if is_quiet:
             render.print_json({**stats, "import": report.document(), "coverage": coverage})
     if not has_ended:
         exits.complain("interrupted; nothing is lost", "the same command continues")
         return exits.INTERRUPTED
-    return code_of_statistics(stats, is_short=bool(file.malformed or report.busy))
+    is_short = file.malformed or report.busy or (coverage is not None and coverage["problems"])
+    return code_of_statistics(stats, is_short=bool(is_short))
+
+
+async def _wait_for(work: "asyncio.Future[dict[str, Any]]") -> None:
+    await work
 
 
 async def _drain(session: QueueSession, tasks: list[QueueTask], stop: Stop, *, is_quiet: bool) -> bool:
@@ -154,7 +174,7 @@ async def _drain(session: QueueSession, tasks: list[QueueTask], stop: Stop, *, i
 
 
 def code_of_statistics(stats: dict[str, Any], *, is_short: bool) -> int:
-    """`is_short` says that entries of the file were left out."""
+    """`is_short` says that entries of the file, or sources of the reconciliation, were left out."""
     if stats["failed"]:
         return exits.FAILED
     return exits.PARTIAL if stats["partial"] or is_short else exits.DONE

@@ -99,7 +99,7 @@ def feed(tx: Tx, registry: str, rules: FeedRules, make_run: MakeRun, scope: Task
     choice = choose_tasks(ready, running, due_s, rules, tx.wall_ms / 1000)
     for each in choice.tasks:
         _start(tx, ready[each].task, make_run, result)
-    result.is_waiting = len(choice.tasks) < len(ready)
+    result.is_waiting, result.wait_s = len(choice.tasks) < len(ready), choice.wait_s
     for scraper, next_s in choice.next_due_s.items():
         tx.run(_FORGET_DUE, values(name=scraper))
         tx.run(_NOTE_DUE, values(name=scraper, next_due=round(next_s * 1000)))
