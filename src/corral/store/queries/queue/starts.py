@@ -94,7 +94,11 @@ def feed(tx: Tx, registry: str, rules: FeedRules, make_run: MakeRun, scope: Task
     lock(tx)
     result = FeedResult(ended=note_ends(tx))
     running = [_running_task(tx, row) for row in tx.all(_RUNNING)]
-    ready = _find_ready(tx, registry, rules, scope)
+    free = rules.max_concurrent - sum(1 for each in running if not each.is_waiting)
+    if free <= 0:
+        result.is_waiting = bool(tx.all(_ANY_READY, values(registry=registry)))
+        return result
+    ready = _find_ready(tx, registry, rules, scope, free)
     due_s = {row[0]: row[1] / 1000 for row in tx.all(_DUE)}
     choice = choose_tasks(ready, running, due_s, rules, tx.wall_ms / 1000)
     for each in choice.tasks:
@@ -123,11 +127,15 @@ def _start(tx: Tx, task: QueueTask, make_run: MakeRun, result: FeedResult) -> No
     result.started[task.id] = run
 
 
-def _find_ready(tx: Tx, registry: str, rules: FeedRules, scope: TaskScope | None) -> dict[ReadyTask, StoredTask]:
+def _find_ready(
+    tx: Tx, registry: str, rules: FeedRules, scope: TaskScope | None, free: int
+) -> dict[ReadyTask, StoredTask]:
     """The first tasks of each scraper in each band. A scraper at its limit must not hide the tasks of the others."""
     found: dict[ReadyTask, StoredTask] = {}
     limit = rules.max_concurrent + 1
     for band in Priority:
+        if len(found) > free and not rules.lower_slots:
+            break  # a band above keeps a ready task, so that this one cannot start
         where = values(registry=registry, band=int(band))
         for name in _list_scrapers(tx, where, rules):
             for stored in _read_ready(tx, {**where, **values(scraper=name)}, limit, scope):
