@@ -31,7 +31,6 @@ ISOLATIONS = {
 def serve(link: socket.socket, isolation: str) -> None:
     """Fork a keeper for each request until the worker closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    kernel.hide_memory()
     # The host keeps what it needs to start keepers; what they execute does not get it back.
     kernel.refuse_privileges()
     gc.freeze()
@@ -138,6 +137,8 @@ def main() -> None:
     kernel.die_with_parent()
     if os.getppid() != int(sys.argv[2]):
         return
+    # Before the isolation is tried: what works depends on it.
+    kernel.hide_memory()
     serve(link, sys.argv[3] if len(sys.argv) > _WITH_ISOLATION else find_isolation())
 
 

@@ -62,6 +62,10 @@ def hide_memory() -> None:
     prctl(_PR_SET_DUMPABLE, 0)
 
 
+def _show_memory() -> None:
+    prctl(_PR_SET_DUMPABLE, 1)
+
+
 def refuse_privileges() -> None:
     """No setuid program gives the script more rights; root loses the rights that could undo the isolation."""
     for capability in range(_LAST_CAPABILITY + 1):
@@ -73,6 +77,8 @@ def refuse_privileges() -> None:
 
 def map_user(uid: int, gid: int) -> None:
     """In a new user namespace: the script keeps its user."""
+    # The files of a process that is hidden belong to root: it could not write its own maps.
+    _show_memory()
     for path, text in (
         ("/proc/self/setgroups", "deny"),
         ("/proc/self/uid_map", f"{uid} {uid} 1"),
@@ -80,6 +86,7 @@ def map_user(uid: int, gid: int) -> None:
     ):
         with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib is not loaded here
             file.write(text)
+    hide_memory()
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
