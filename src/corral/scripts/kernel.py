@@ -84,8 +84,9 @@ def map_user(uid: int, gid: int) -> None:
         ("/proc/self/uid_map", f"{uid} {uid} 1"),
         ("/proc/self/gid_map", f"{gid} {gid} 1"),
     ):
-        with open(path, "w", encoding="ascii") as file:  # noqa: PTH123 - pathlib is not loaded here
-            file.write(text)
+        descriptor = os.open(path, os.O_WRONLY)
+        os.write(descriptor, text.encode())
+        os.close(descriptor)
     hide_memory()
 
 
