@@ -1,6 +1,6 @@
 """The inventory of a bucket in an S3-compatible store: the listing says name, size and time of every object."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote, unquote_plus, urlencode
@@ -27,7 +27,10 @@ async def list_bucket(
     token: str | None = None
     while True:
         page = _parse_page(await request.page(token), bucket)
-        found = [_read_object(each, bucket, names, checksums) for each in page["objects"]]
+        # Not every store encodes names when asked to; to decode a plain name would change it.
+        decode = unquote_plus if page["is_encoded"] else str
+        listed = [_read_fields(each, decode) for each in page["objects"]]
+        found = [_read_object(each, bucket, names, checksums) for each in listed]
         yield [entry for entry in found if entry is not None]
         token = page["next"]
         if token is None:
@@ -74,16 +77,25 @@ def _parse_page(answer: HttpAnswer, bucket: S3Inventory) -> dict[str, Any]:
         )
     listed = [child for child in root if _name(child) == "Contents"]
     said = {_name(child): child.text for child in root if _name(child) != "Contents"}
-    more = said.get("IsTruncated") == "true"
-    return {"objects": listed, "next": said.get("NextContinuationToken") if more else None}
+    token = said.get("NextContinuationToken") if said.get("IsTruncated") == "true" else None
+    if said.get("IsTruncated") == "true" and not token:
+        # The objects behind it would be missing, and all of them would be collected again.
+        raise InventoryUnreadable(
+            f"cannot list the bucket {bucket.bucket}: the listing is cut without a token for the rest",
+            hint="the store has to support ListObjectsV2",
+        )
+    return {"objects": listed, "next": token, "is_encoded": said.get("EncodingType") == "url"}
+
+
+def _read_fields(element: Any, decode: Callable[[str], str]) -> dict[str, str]:
+    said = {_name(child): child.text or "" for child in element}
+    return {**said, "Key": decode(said["Key"])}
 
 
 def _read_object(
-    element: Any, bucket: S3Inventory, names: Sequence[str], checksums: Mapping[str, str] | None
+    said: Mapping[str, str], bucket: S3Inventory, names: Sequence[str], checksums: Mapping[str, str] | None
 ) -> Entry | None:
-    said = {_name(child): child.text or "" for child in element}
-    name = unquote_plus(said["Key"])
-    relative = name.removeprefix(bucket.prefix).removeprefix("/")
+    relative = said["Key"].removeprefix(bucket.prefix).removeprefix("/")
     found = bucket.pattern.regex.fullmatch(relative)
     if found is None:
         return None
