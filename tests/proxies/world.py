@@ -29,11 +29,16 @@ class FakeProxy:
     behave: Behaviour
     port: int = 0
     uses: int = 0  # connections
+    at_once: int = 0
+    most_at_once: int = 0
 
     async def serve(self, reader: Reader, writer: Writer) -> None:
         self.uses += 1
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
             await self.behave(self, reader, writer)
+        self.at_once -= 1
         writer.close()
 
 

@@ -1,0 +1,151 @@
+"""The pool of a node: who gets which proxy, and what becomes of suspects."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from corral.domain.crawl.crawl import CrawlPlan, ItemState
+from corral.domain.crawl.item_decision import decide_item
+from corral.domain.net.pool_policy import Tier
+from corral.domain.ports.proxies import LeasedProxy
+from corral.domain.proxies.blame import Suspicions
+from corral.domain.proxies.checking import ProxyCheck
+from corral.domain.proxies.choice import LeaseRequest
+from corral.domain.proxies.imports import NewProxy
+from corral.domain.proxies.use import ProxyUse, Verdict
+from corral.domain.runs.outcome import Failed, FailureCode
+from corral.domain.runs.retry import RetryPolicy, decide
+from corral.domain.runs.run import RunAction
+from corral.engine.proxies.messages import GrantProxy, ReportProxy, RequestProxy
+from corral.engine.proxies.pool import NodePool
+from corral.store.open import open_store
+from corral.store.store import Store
+from tests.domain.runs.builders import A_RUN
+
+NOW = datetime.now(UTC)
+
+
+class Holder:
+    """A worker that only listens."""
+
+    def __init__(self) -> None:
+        self.granted: dict[int, LeasedProxy | None] = {}
+        self.heard = asyncio.Event()
+
+    def send(self, messages: list[GrantProxy]) -> None:
+        for message in messages:
+            self.granted[message.number] = message.proxy
+        self.heard.set()
+
+
+@pytest.fixture
+async def store() -> AsyncIterator[Store]:
+    opened = open_store("sqlite://")
+    yield opened
+    await opened.close()
+
+
+async def add_alive(store: Store, count: int) -> None:
+    await store.proxies.add([NewProxy(f"h{n}", f"http://h{n}:1", None, Tier.DATACENTRE, "") for n in range(count)])
+    await store.proxies.record_checks([ProxyCheck(each, latency_ms=5) for each in await store.proxies.ids()])
+
+
+class World:
+    def __init__(self, store: Store) -> None:
+        self.tasks: set[asyncio.Task[Any]] = set()
+        self.pool = NodePool(store.proxies, self._spawn, lambda _: None, chance=lambda: 0.0)
+        self.holder = Holder()
+
+    def _spawn(self, work: Any) -> None:
+        self.tasks.add(asyncio.ensure_future(work))
+
+    def ask(self, number: int, **more: Any) -> None:
+        self.pool.hear(self.holder, RequestProxy(number, LeaseRequest("site", **more)))
+
+    async def settle(self) -> None:
+        for _ in range(20):
+            await asyncio.sleep(0.005)
+
+    async def report(self, proxy_id: int, verdict: Verdict, page: str = "p") -> None:
+        use = ProxyUse(proxy_id, "site", Tier.DATACENTRE, verdict, "why", page)
+        self.pool.hear(self.holder, ReportProxy(use))
+        await self.settle()
+
+    def close(self) -> None:
+        for task in self.tasks:
+            task.cancel()
+
+
+async def test_a_proxy_without_a_success_gets_no_more_requests_than_it_has_failures_left(store: Store) -> None:
+    await add_alive(store, 1)
+    world = World(store)
+    for number in range(5):
+        world.ask(number)
+    await world.settle()
+    assert sorted(world.holder.granted) == [0, 1, 2], "the others wait for a verdict"
+    for _ in range(3):
+        await world.report(1, Verdict.FAULT)
+    assert [world.holder.granted[number] for number in (3, 4)] == [None, None]
+    await world.pool.flush()
+    proxy = await store.proxies.get(1)
+    assert (proxy.state, proxy.uses) == ("cooling", 3)
+    world.close()
+
+
+async def test_a_success_lets_the_waiting_requests_through(store: Store) -> None:
+    await add_alive(store, 1)
+    world = World(store)
+    for number in range(5):
+        world.ask(number)
+    await world.settle()
+    await world.report(1, Verdict.GOOD)
+    assert all(world.holder.granted[number] is not None for number in range(5))
+    world.pool.remove_holder(world.holder)
+    world.close()
+
+
+async def test_an_empty_pool_answers_at_once(store: Store) -> None:
+    world = World(store)
+    world.ask(1)
+    world.ask(2, tiers=tuple(Tier), is_tiered=True)
+    await world.settle()
+    assert world.holder.granted[1] is None
+    assert world.holder.granted[2] == LeasedProxy(0, Tier.DIRECT), "only a tiered policy may connect directly"
+    world.close()
+
+
+def test_a_suspect_is_blamed_when_another_proxy_gets_the_page_and_only_then() -> None:
+    def use(proxy: int, verdict: Verdict, page: str = "p") -> ProxyUse:
+        return ProxyUse(proxy, "site", Tier.DATACENTRE, verdict, "slow", page)
+
+    suspicions = Suspicions()
+    assert suspicions.judge(use(1, Verdict.SUSPECT), 0.0) == []
+    assert suspicions.judge(use(2, Verdict.GOOD, "other page"), 1.0) == [use(2, Verdict.GOOD, "other page")]
+    assert suspicions.judge(use(2, Verdict.GOOD), 2.0) == [use(2, Verdict.GOOD), use(1, Verdict.FAULT)]
+    assert suspicions.judge(use(3, Verdict.SUSPECT), 3.0) == [use(3, Verdict.FAULT)], "the page had been answered"
+    assert suspicions.judge(use(4, Verdict.SUSPECT, "dead page"), 4.0) == []
+    assert suspicions.expire(1000.0) == [use(4, Verdict.NOTHING, "dead page")]
+
+
+FAULT = Failed(FailureCode.NETWORK, "refused", "proxy", stats={"pool_tries": 3})
+
+
+def test_faults_of_pool_proxies_are_no_attempts_up_to_a_bound() -> None:
+    run = A_RUN._replace(attempt=3, max_attempts=3)
+    given_back = decide(run, FAULT, RetryPolicy(), NOW)
+    assert (given_back.action, given_back.due_in_s <= 10) == (RunAction.RELEASE, True)
+    often = run._replace(attempts=tuple({"detail": "proxy"} for _ in range(20)))
+    assert decide(often, FAULT, RetryPolicy(), NOW).action is RunAction.FAIL
+    fixed = Failed(FailureCode.NETWORK, "refused", "proxy")
+    assert decide(run, fixed, RetryPolicy(), NOW).action is RunAction.FAIL
+
+
+def test_faults_of_pool_proxies_are_no_attempts_of_a_page() -> None:
+    plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
+    decided = decide_item(3, FAULT, plan, NOW, key="k")
+    assert (decided.to, decided.counts_attempt) == (ItemState.PENDING, False)
+    empty = Failed(FailureCode.NETWORK, "none", "no_proxy", stats={"pool_tries": 0})
+    assert decide_item(3, empty, plan, NOW, key="k").to is ItemState.FAILED
