@@ -23,6 +23,7 @@ MODULES = {
         "queue",
         "proxies",
         "scripts",
+        "workflow",
     )
 }
 
