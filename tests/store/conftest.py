@@ -20,7 +20,8 @@ _TABLES = (
     " coverage_tasks, coverage_absences, coverage_reports, loops, data_profiles, withheld_runs,"
     " workflow_definitions, workflows, workflow_steps,"
     " proxies, proxy_sites, proxy_refreshes,"
-    " site_configs, campaigns, campaign_sites, alert_channels"
+    " site_configs, campaigns, campaign_sites, alert_channels,"
+    " dataset_builds, dataset_images, dataset_pairs"
 )
 
 _MANY = 500

@@ -117,6 +117,12 @@ VERBS: tuple[Verb | Group, ...] = (
         _COLLECT,
     ),
     Group(
+        "dataset",
+        "Image datasets: build one from a configuration file.",
+        (Verb("build", "dataset.build:build", "Build an image dataset, or continue its build."),),
+        _COLLECT,
+    ),
+    Group(
         "loop",
         "Find what is missing and collect it, by itself.",
         (

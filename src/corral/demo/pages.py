@@ -15,6 +15,7 @@ _INDEX_SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("/articles", "sixty articles, ten to a page, with next links"),
             ("/shop", "a shop drawn by JavaScript; the HTML is an empty shell"),
             ("/api/products?page=1", "the JSON behind the shop"),
+            ("/gallery", "pictures of three animals; some are copies, some are broken"),
             ("/sitemap.xml", "every address worth crawling"),
             ("/robots.txt", "keeps robots out of /private"),
             ("/private/secret", "what robots.txt disallows"),

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from corral.demo import faults, pages
+from corral.demo import faults, gallery, pages
 from corral.demo.assets import SHOP_JS, STYLE_CSS
 from corral.demo.content import articles, articles_by_slug, products
 from corral.demo.params import whole_number
@@ -27,7 +27,7 @@ def create_site() -> Starlette:
     """Create a site with counters at zero and no signed-in user."""
     state = SiteState()
     site = Starlette(
-        routes=[*_ROUTES, *faults.ROUTES],
+        routes=[*_ROUTES, *gallery.ROUTES, *faults.ROUTES],
         middleware=[Middleware(CountRequests, state=state)],
         exception_handlers={HTTPException: _error_page},
     )

@@ -4,6 +4,7 @@ from corral.store.database import Database
 from corral.store.groups.campaigns import SqlAlertStore, SqlCampaignStore
 from corral.store.groups.coverage import SqlCoverageStore, SqlLoopStore
 from corral.store.groups.crawls import SqlCrawlStore
+from corral.store.groups.datasets import SqlDatasetStore
 from corral.store.groups.hosts import SqlHostStore
 from corral.store.groups.jobs import SqlIdempotencyStore, SqlJobStore
 from corral.store.groups.maintenance import SqlMaintenance
@@ -45,6 +46,7 @@ class Store:
         self.loop = SqlLoopStore(database)
         self.workflows = SqlWorkflowStore(database)
         self.proxies = SqlProxyStore(database)
+        self.datasets = SqlDatasetStore(database)
 
     async def ping(self) -> None:
         """Prove that a write would go through."""

@@ -3,6 +3,7 @@
 import sqlalchemy as sa
 
 import corral.store.coverage_tables
+import corral.store.dataset_tables
 import corral.store.proxy_tables
 import corral.store.site_tables
 import corral.store.workflow_tables  # noqa: F401

@@ -99,6 +99,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         files_dir=str(settings.files_dir.absolute()),
         max_file_bytes=settings.max_file_bytes,
         exports_dir=str((settings.data_dir / "exports").absolute()),
+        datasets_dir=str((settings.data_dir / "datasets").absolute()),
         hidden_paths=hidden_paths(settings),
         cache_mode=settings.http_cache.value,
         cache_dir=str(settings.cache_dir.absolute()),

@@ -1,11 +1,13 @@
 """The components of a worker process. A separate module, so that a worker loads neither store nor settings."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from corral.datasets.executor import DatasetRunner
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
@@ -28,6 +30,7 @@ from corral.fetch.crawl.visit import HttpVisitor
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.mail import Mailer
 from corral.fetch.http import HttpExecutor
+from corral.fetch.images import EgressImageFetcher
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import PageReader, ParsePool
 from corral.fetch.proxy.check import ProxyChecker
@@ -42,6 +45,8 @@ from corral.fetch.survey import SurveyExecutor, as_it_is, closing
 from corral.fetch.webhook import WebhookSender
 from corral.files.artifacts import ArtifactFolder
 from corral.files.saved_files import FileFolder
+from corral.images.messages import DecoderLimits
+from corral.images.pool import ImagePool
 from corral.inventory.executor import RunReconciler
 from corral.scripts.executor import ScriptExecutor
 from corral.scripts.launcher import ScriptHost
@@ -84,6 +89,10 @@ def _browser_limits(config: WorkerConfig) -> BrowserLimits:
 
 def _file_keeper(config: WorkerConfig) -> FileKeeper:
     return FileKeeper(FileFolder(Path(config.files_dir)) if config.files_dir else None, config.max_file_bytes)
+
+
+def _datasets_folder(config: WorkerConfig) -> Path:
+    return Path(config.datasets_dir or "datasets")
 
 
 def _retry_policy(config: WorkerConfig) -> RetryPolicy:
@@ -150,6 +159,7 @@ async def worker_kinds(
     }
     surveys = _surveys(config, egress, robots, pool, cache, proxies)
     visitor = HttpVisitor(egress, robots, pool, host_access=host_access, files=_file_keeper(config))
+    images = ImagePool(DecoderLimits(processes=os.cpu_count() or 1))
     script_host, script_proxy = ScriptHost(), ScriptProxy(egress, host_access)
     parts = WorkerParts(
         pages=_unlock(executors, pooled),
@@ -162,6 +172,7 @@ async def worker_kinds(
         proxy_reader=SourceReader(egress),
         proxy_checker=ProxyChecker(egress, keys),
         alerts=AlertDelivery(egress, keys, Mailer(config.smtp_url, config.smtp_from)),
+        datasets=DatasetRunner(EgressImageFetcher(egress, robots, pool, host_access), images, _datasets_folder(config)),
         host_access=host_access,
         retry_policy=_retry_policy(config),
     )
@@ -173,4 +184,5 @@ async def worker_kinds(
         await browser.close()
         await proxies.close()
         await pool.close()
+        await images.close()
         await egress.close()

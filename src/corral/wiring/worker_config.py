@@ -19,6 +19,7 @@ class WorkerConfig:
     files_dir: str | None = None  # where crawls keep files
     max_file_bytes: int = 0
     exports_dir: str | None = None  # where steps of workflows write files
+    datasets_dir: str = ""  # where builds keep their images
     hidden_paths: list[str] = field(default_factory=list)  # files and folders of Corral that no script sees
     cache_mode: str = CacheMode.OFF.value
     cache_dir: str = ""

@@ -13,4 +13,5 @@ class Survey(StrEnum):
     MATCHES = "matches"  # how often each of the asked fields is there
     LIST = "list"  # the first field is the links of a list, a second one the link to its next page
     CLICK = "click"  # selectors for the element that the only field names: by css, by xpath, or by its text (const)
+    IMAGES = "images"  # the images of the page, for a dataset
     RECORDING = "recording"  # the page itself, to be stored as a test

@@ -14,6 +14,7 @@ from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
 from corral.domain.ports.coverage import CoverageStore
+from corral.domain.ports.datasets import DatasetStore
 from corral.domain.ports.proxies import ProxyStore
 from corral.domain.ports.workflows import WorkflowStore
 from corral.domain.queue.task import ImportReport, QueueFile
@@ -382,3 +383,5 @@ class EngineStore(Protocol):
     def workflows(self) -> WorkflowStore: ...
     @property
     def proxies(self) -> ProxyStore: ...
+    @property
+    def datasets(self) -> DatasetStore: ...

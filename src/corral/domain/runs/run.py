@@ -148,6 +148,7 @@ PAGE = "page"
 SURVEY = "survey"
 SELFTEST = "selftest"
 SCRIPT = "script"  # the kind of a run that executes a script
+DATASET = "dataset"  # the kind of a run that builds an image dataset
 RECONCILE = "reconcile"  # the kind of a run that compares expected keys with inventories
 WORKFLOW = "workflow"  # a run whose children are its steps; no worker executes it
 EXPORT = "export"  # writes records of runs to a file

@@ -13,6 +13,7 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.queue.task import parse_queue_file
 from corral.domain.verdicts.run_verdict import VERDICT, is_withheld
 from corral.engine.held_lease import HeldLease
+from corral.engine.node.dataset_calls import DatasetCalls
 from corral.engine.node.pool import WorkerProcess
 from corral.engine.refresh.calls import ProxyCalls, kids_in
 from corral.engine.worker import messages
@@ -46,6 +47,7 @@ class StoreCalls:
             "next_records": self._next_records,
             "has_queue_work": store.queue.has_work,
             **proxies.by_name(),
+            **DatasetCalls(store.datasets).by_name(),
         }
 
     def take(self, worker: WorkerProcess, held: HeldLease, message: messages.CallStore) -> None:

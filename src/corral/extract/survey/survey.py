@@ -17,6 +17,7 @@ from corral.extract.fields.source import Source
 from corral.extract.list_page import ListFound, listing_of
 from corral.extract.page import Page
 from corral.extract.survey.clicked import describe_clicked, find_clicked, suggest_for
+from corral.extract.survey.images import read_images
 from corral.extract.survey.list_proposals import count_in_navigation, propose_item_links, propose_paging
 from corral.extract.survey.list_recipes import offer_lists
 from corral.extract.survey.siblings import find_siblings
@@ -49,6 +50,8 @@ def survey_page(
             told |= _survey_click(subject, fields, guard)
         case Survey.MATCHES:
             told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
+        case Survey.IMAGES:
+            told |= {"images": None} if page is None else read_images(page)
         case Survey.LIST:
             told |= _survey_list(subject, fields, guard, skipped)
     return told

@@ -3,6 +3,7 @@
 from corral.domain.errors import BadInput
 from corral.engine.worker.kinds.alert import ALERT_KIND
 from corral.engine.worker.kinds.crawl.kind import CRAWL_HELPER_KIND, CRAWL_KIND
+from corral.engine.worker.kinds.dataset import DATASET_KIND
 from corral.engine.worker.kinds.drain import DRAIN_KIND
 from corral.engine.worker.kinds.export import EXPORT_KIND
 from corral.engine.worker.kinds.page import PAGE_KIND
@@ -27,6 +28,7 @@ KINDS: tuple[KindSpec, ...] = (
     PROXY_REFRESH_KIND,
     PROXY_CHECK_KIND,
     ALERT_KIND,
+    DATASET_KIND,
     SELFTEST_KIND,
 )
 

@@ -8,6 +8,7 @@ from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Job, Priority, Strategy
 from corral.domain.ports.crawling import CrawlVisitorPort
+from corral.domain.ports.datasets import DatasetBuilder
 from corral.domain.ports.execution import AlertSender, Executor, Reconciler, RunKind, ScriptRunner
 from corral.domain.ports.proxies import ProxyCheckRunner, ProxyListReader
 from corral.domain.runs.payload.stored import Payload, TypedPayload
@@ -41,6 +42,7 @@ class WorkerParts:
     proxy_reader: ProxyListReader | None = None
     proxy_checker: ProxyCheckRunner | None = None
     alerts: AlertSender | None = None
+    datasets: DatasetBuilder | None = None
     host_access: HostAccess = UNLIMITED
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
 

@@ -1,0 +1,1 @@
+"""Builds image datasets: discovery, download, validation, duplicates, labels, exports, report."""

@@ -1,0 +1,174 @@
+"""A dataset build as a run: executes its steps in a worker process, which reaches the database through its node."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from corral.datasets.called_store import BuildStore
+from corral.datasets.context import BuildContext
+from corral.datasets.discover import discover
+from corral.datasets.download import Downloader
+from corral.datasets.judge import deduplicate, validate
+from corral.datasets.outputs import clean_up, write_exports, write_labels
+from corral.datasets.packs import PackFolder
+from corral.datasets.report import write_report
+from corral.domain.datasets.config import DatasetConfig, fingerprint, parse_config
+from corral.domain.datasets.image import LEFT_OUT, describe_state
+from corral.domain.datasets.payload import DatasetPayload
+from corral.domain.datasets.steps import DatasetStep
+from corral.domain.errors import BadConfiguration
+from corral.domain.ports.datasets import ImageFetcher
+from corral.domain.ports.execution import Notify, StoreCall, Task
+from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.images.pool import DecoderError, ImagePool
+
+_NOTIFY_EVERY_S = 0.25
+# Notes of discovery that the caller asked for.
+_ASKED_FOR = ("no_category", "no_page:")
+
+
+class DatasetRunner:
+    def __init__(self, fetcher: ImageFetcher, pool: ImagePool, folder: Path) -> None:
+        self._fetcher = fetcher
+        self._pool = pool
+        self._folder = folder
+
+    async def execute(self, task: Task, call: StoreCall, notify: Notify) -> Outcome:
+        payload = task.payload.read(DatasetPayload)
+        try:
+            config = parse_config(payload.config, "the configuration")
+            steps = payload.chosen_steps
+        except (BadConfiguration, ValueError) as error:
+            return Failed(FailureCode.POLICY, str(error)[:2000], "config")
+        if any(source.executes_code for source in config.sources) and not payload.may_execute:
+            why = "sources of type command and python are only executed for a build that is started at the terminal"
+            return Failed(FailureCode.POLICY, why, "command")
+        build = build_key(config, Path(payload.root))
+        folder = self._folder / build
+        try:
+            with _hold(folder):
+                return await self._build(task, config, steps, call, notify)
+        except BlockingIOError:
+            return Failed(FailureCode.POLICY, f"another run builds {config.name} in the same folder", "busy")
+        except (OSError, DecoderError) as error:
+            return Failed(FailureCode.LIMIT, f"the dataset cannot be written: {error}"[:1000], "disk")
+
+    async def _build(
+        self,
+        task: Task,
+        config: DatasetConfig,
+        steps: tuple[DatasetStep, ...],
+        call: StoreCall,
+        notify: Notify,
+    ) -> Outcome:
+        payload = task.payload.read(DatasetPayload)
+        build = build_key(config, Path(payload.root))
+        store = BuildStore(call, build)
+        packs = PackFolder(self._folder / build / "packs")
+        progress = await store.open(config.name, task.run_id)
+        context = BuildContext(
+            config,
+            store,
+            packs,
+            self._fetcher,
+            self._pool,
+            task.run_id,
+            Path(payload.root),
+            frozenset(payload.trusted_hosts),
+            progress,
+        )
+        stats: dict[str, Any] = {"dataset": config.name, "folder": str(context.output), "steps": {}}
+        try:
+            for number, step in enumerate(steps):
+                began = time.monotonic()
+                context.report = _Progress(notify, stats, step, number, len(steps)).report
+                context.report(0, 0)
+                stats["steps"][step.value] = await perform_step(step, context) | {
+                    "seconds": round(time.monotonic() - began, 3)
+                }
+        finally:
+            packs.close()
+        return await _outcome(context, stats)
+
+
+async def perform_step(step: DatasetStep, context: BuildContext) -> dict[str, Any]:
+    """Execute one step; repeating it changes nothing. Return its result."""
+    match step:
+        case DatasetStep.DISCOVER:
+            context.notes.clear()
+            found = await discover(context)
+            context.progress["discovery"] = dict(context.notes)
+            await context.store.note(context.progress)
+            return {"images": found, "left_out": dict(context.notes)}
+        case DatasetStep.DOWNLOAD:
+            settled = await Downloader(context).run()
+            context.progress["downloads"] = context.progress.get("downloads", 0) + 1
+            await context.store.note(context.progress)
+            return {"settled": settled}
+        case DatasetStep.VALIDATE:
+            return {"quarantined": await validate(context)}
+        case DatasetStep.DEDUPLICATE:
+            return {"duplicates": await deduplicate(context), **context.details.get("deduplicate", {})}
+        case DatasetStep.LABEL:
+            return {"files": await write_labels(context)}
+        case DatasetStep.EXPORT:
+            return await write_exports(context)
+        case DatasetStep.REPORT:
+            context.notes = dict(context.progress.get("discovery", {}))
+            return {"file": await write_report(context)}
+        case DatasetStep.CLEAN_UP:
+            return {"packs_removed": await clean_up(context)}
+
+
+def build_key(config: DatasetConfig, root: Path) -> str:
+    """One dataset in one folder is one build: a later run adds to it."""
+    return fingerprint([config.name, str((root / config.options.output_dir).absolute())])[:24]
+
+
+async def _outcome(context: BuildContext, stats: dict[str, Any]) -> Outcome:
+    counts = describe_state(await context.store.count_images())
+    stats |= counts
+    discovery = context.progress.get("discovery", {})
+    left_out = {f"discover:{name}": count for name, count in discovery.items() if not name.startswith(_ASKED_FOR)}
+    states = {state.value for state in LEFT_OUT}
+    left_out |= {reason: count for reason, count in counts["reasons"].items() if reason.partition(":")[0] in states}
+    stats["left_out"] = left_out
+    if DatasetStep.EXPORT.value in stats["steps"] and not stats["steps"]["export"]["images"]:
+        return Failed(FailureCode.EXTRACTION, "no image is left for the dataset", "empty", stats=stats)
+    return Fetched(stats=stats, problems={"left_out": left_out} if left_out else None)
+
+
+class _Progress:
+    """Tells the node how far a step is, four times a second at most."""
+
+    def __init__(self, notify: Notify, stats: dict[str, Any], step: DatasetStep, number: int, steps: int) -> None:
+        self._notify = notify
+        self._stats = stats
+        self._about = {"step": step.value, "step_number": number + 1, "step_count": steps}
+        self._began = time.monotonic()
+        self._next = 0.0
+
+    def report(self, done: int, total: int) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _NOTIFY_EVERY_S
+        rate = done / (now - self._began) if done and now > self._began else 0.0
+        eta_s = round((total - done) / rate, 1) if rate and total > done else None
+        self._notify({**self._stats, **self._about, "done": done, "total": total, "eta_s": eta_s})
+
+
+@contextmanager
+def _hold(folder: Path) -> Iterator[None]:
+    """One run at a time works on a build; BlockingIOError if another one does."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,1 @@
+"""Dataset exports: folders, zip, WebDataset, Parquet, the imagefolder layout."""

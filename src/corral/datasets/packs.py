@@ -1,0 +1,96 @@
+"""Pack files: the bytes of many images in one file that is named after its content.
+
+A batch of images costs one file, one sync and one rename. A pack that no row names, because the process died between
+the rename and the transaction, is removed at the end of a build.
+"""
+
+import hashlib
+import os
+import secrets
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from corral.domain.datasets.image import PackPlace
+
+_SUFFIX = ".pack"
+_PRIVATE_FOLDER = 0o700
+_PRIVATE_FILE = 0o600
+_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+_MAX_OPEN = 64
+# The last of a disk belongs to the database.
+_KEPT_FREE_BYTES = 128 * 1024 * 1024
+
+
+class PackFolder:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._open: OrderedDict[str, int] = OrderedDict()
+
+    def write(self, bodies: Sequence[bytes]) -> list[PackPlace]:
+        """Write the bodies as one pack; OSError if that cannot be done, and then nothing is left."""
+        sizes = [len(body) for body in bodies]
+        if not sum(sizes):
+            return [PackPlace("", 0, 0)] * len(bodies)
+        self._folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        room = os.statvfs(self._folder)
+        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + sum(sizes):
+            raise OSError(28, "the disk is nearly full")
+        digest = hashlib.sha256()
+        draft = self._folder / f".{secrets.token_hex(8)}"
+        try:
+            with os.fdopen(os.open(draft, _WRITE_NEW, _PRIVATE_FILE), "wb") as file:
+                for body in bodies:
+                    digest.update(body)
+                    file.write(body)
+                file.flush()
+                os.fsync(file.fileno())
+            name = digest.hexdigest()[:32]
+            draft.replace(self._folder / f"{name}{_SUFFIX}")
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+        places, start = [], 0
+        for size in sizes:
+            places.append(PackPlace(name, start, size))
+            start += size
+        return places
+
+    def read(self, place: PackPlace) -> bytes:
+        if not place.size:
+            return b""
+        descriptor = self._open.get(place.pack)
+        if descriptor is None:
+            descriptor = os.open(self._folder / f"{place.pack}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
+            self._open[place.pack] = descriptor
+            while len(self._open) > _MAX_OPEN:
+                os.close(self._open.popitem(last=False)[1])
+        body = os.pread(descriptor, place.size, place.start)
+        if len(body) != place.size:
+            raise OSError(5, f"{place.pack}{_SUFFIX} is shorter than its images")
+        return body
+
+    def list_names(self) -> set[str]:
+        try:
+            return {entry.name.removesuffix(_SUFFIX) for entry in os.scandir(self._folder) if _is_pack(entry.name)}
+        except FileNotFoundError:
+            return set()
+
+    def remove(self, names: Iterable[str]) -> int:
+        """Remove packs, and drafts of a process that died; return the number of packs."""
+        count = 0
+        for name in names:
+            (self._folder / f"{name}{_SUFFIX}").unlink(missing_ok=True)
+            count += 1
+        if self._folder.is_dir():
+            for draft in self._folder.glob(".????????????????"):
+                draft.unlink(missing_ok=True)
+        return count
+
+    def close(self) -> None:
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+def _is_pack(name: str) -> bool:
+    return name.endswith(_SUFFIX) and not name.startswith(".")

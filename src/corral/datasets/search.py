@@ -1,0 +1,125 @@
+"""Search back ends that the user gives: an HTTP address with a JSON answer, a command, or a Python function."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from corral.datasets.context import BuildContext
+from corral.datasets.url_files import parse_entries
+from corral.domain.datasets.sources import ImageSource, SourceType
+from corral.domain.errors import BadConfiguration
+from corral.domain.json_path import parse_query, select
+from corral.domain.runs.outcome import Deferred, Failed
+
+_MAX_OUTPUT = 64 * 1024 * 1024
+_MAX_WAIT_S = 30.0
+_TRIES = 3
+# Runs `module:function(keyword)`, and prints what it returns as JSON lines.
+_FUNCTION = """
+import importlib, json, sys
+sys.path.insert(0, "")
+module, _, name = sys.argv[1].partition(":")
+for found in getattr(importlib.import_module(module), name)(sys.argv[2]):
+    print(json.dumps(found if isinstance(found, dict) else {"url": found}), flush=True)
+"""
+
+
+class SourceFailed(Exception):
+    """A source gave nothing; the text says why."""
+
+
+async def search(context: BuildContext, source: ImageSource, keyword: str) -> AsyncIterator[list[dict[str, Any]]]:
+    """Yield the results for a keyword, as entries with `url`, `caption` and `page_url`; SourceFailed if it fails."""
+    if source.type is SourceType.SEARCH:
+        for page in range(1, source.pages + 1):
+            found = await _search_page(context, source, keyword, page)
+            yield found
+            if not found:
+                return
+        return
+    yield await _execute(context, source, keyword)
+
+
+async def _search_page(context: BuildContext, source: ImageSource, keyword: str, page: int) -> list[dict[str, Any]]:
+    address = source.urls[0].replace("{keyword}", quote(keyword, safe="")).replace("{page}", str(page))
+    body = await fetch_document(context, address)
+    try:
+        document = orjson.loads(body)
+    except ValueError:
+        raise SourceFailed(f"{address[:200]} answered something that is no JSON") from None
+    entries: list[dict[str, Any]] = []
+    for item in select(document, parse_query(source.items, field="items")):
+        if isinstance(item, str):
+            entries.append({"url": item})
+        elif isinstance(item, dict):
+            entries.append(
+                {
+                    "url": item.get(source.image),
+                    "page_url": item.get(source.page),
+                    "caption": item.get(source.caption),
+                }
+            )
+    return [entry for entry in entries if isinstance(entry["url"], str)]
+
+
+async def fetch_document(context: BuildContext, address: str) -> bytes:
+    failure: Failed | Deferred | None = None
+    for attempt in range(_TRIES):
+        answer = await context.fetcher.fetch_document(address, context.rules)
+        if isinstance(answer, bytes):
+            return answer
+        failure = answer
+        if isinstance(answer, Failed) and answer.http_status is not None and answer.http_status < 500:
+            break
+        await asyncio.sleep(min(answer.seconds if isinstance(answer, Deferred) else 2.0**attempt, _MAX_WAIT_S))
+    raise SourceFailed("" if failure is None else failure.message)
+
+
+async def _execute(context: BuildContext, source: ImageSource, keyword: str) -> list[dict[str, Any]]:
+    if source.type is SourceType.PYTHON:
+        argv: Sequence[str] = (sys.executable, "-c", _FUNCTION, source.function, keyword)
+    else:
+        argv = [part.replace("{keyword}", keyword) for part in source.command]
+    output = await _run(argv, str(context.root), source.timeout_s)
+    try:
+        entries = parse_entries(output.decode("utf-8", "replace"), ".jsonl", argv[0])
+    except BadConfiguration:
+        entries = parse_entries(output.decode("utf-8", "replace"), ".txt", argv[0])
+    return [entry for entry in entries if isinstance(entry.get("url"), str)]
+
+
+async def _run(argv: Sequence[str], cwd: str, timeout_s: float) -> bytes:
+    """Execute a command of the user without a shell, in a process group that ends with it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *argv,
+            cwd=cwd,
+            env=environment,
+            start_new_session=True,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            limit=_MAX_OUTPUT,
+        )
+    except OSError as error:
+        raise SourceFailed(f"{argv[0]}: {error.strerror or error}") from None
+    try:
+        async with asyncio.timeout(timeout_s):
+            output, errors = await process.communicate()
+    except TimeoutError:
+        raise SourceFailed(f"{argv[0]} did not end within {timeout_s:g} s") from None
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode:
+        said = errors.decode("utf-8", "replace").strip().splitlines()
+        raise SourceFailed(f"{argv[0]} exited with {process.returncode}: {said[-1][:300] if said else ''}")
+    return output

@@ -1,0 +1,1 @@
+"""Image datasets: configuration, validation, duplicates, labels and manifest, without I/O."""

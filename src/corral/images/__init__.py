@@ -1,0 +1,1 @@
+"""Images decoded, resized and hashed in processes that can be killed."""

@@ -1,0 +1,243 @@
+"""A pool of decoder processes: an image that crashes, hangs or takes too much memory costs one process."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple, cast
+
+import structlog
+
+from corral.domain.datasets.image import ImageFacts
+from corral.domain.datasets.options import ImageRecipe
+from corral.images import messages as wire
+from corral.images.messages import DecoderLimits
+from corral.runtime.process import make_link
+
+log = structlog.get_logger()
+
+_LOOK_EVERY_S = 0.25
+_TRIES = 2  # an image that ended this many decoders is broken
+
+
+class ProcessedImage(NamedTuple):
+    facts: ImageFacts
+    output: bytes  # empty where the bytes are stored as they came
+
+
+class DecoderError(Exception):
+    """No decoder process can be started."""
+
+
+class ImagePool:
+    """Starts its processes with the first images and keeps them."""
+
+    def __init__(self, limits: DecoderLimits | None = None) -> None:
+        self._limits = limits or DecoderLimits()
+        self._idle: deque[_Decoder] = deque()
+        self._all: set[_Decoder] = set()
+        self._free = asyncio.Semaphore(self._limits.processes)
+
+    async def process(self, bodies: Sequence[bytes], recipe: ImageRecipe) -> list[ProcessedImage]:
+        """Process a batch in one decoder, in order."""
+        async with self._free:
+            done: list[ProcessedImage] = []
+            losses = 0
+            while len(done) < len(bodies):
+                before = len(done)
+                ended = await self._attempt(bodies[before:], recipe, done)
+                if ended is None:
+                    break
+                losses = losses + 1 if len(done) == before else 1
+                log.warning("image_ended_decoder", bytes=len(bodies[len(done)]), how=ended)
+                if losses >= _TRIES or ended != _LOST:
+                    done.append(_give_up(bodies[len(done)], ended))
+                    losses = 0
+            return done
+
+    async def _attempt(self, bodies: Sequence[bytes], recipe: ImageRecipe, done: list[ProcessedImage]) -> str | None:
+        """Return how the decoder ended, or None if it processed everything."""
+        decoder = self._idle.popleft() if self._idle else await self._start()
+        try:
+            ended = await decoder.process(bodies, recipe, done)
+        except BaseException:
+            await self._drop(decoder)
+            raise
+        if ended is None and decoder.is_reusable:
+            self._idle.append(decoder)
+        else:
+            await self._drop(decoder)
+        return ended
+
+    async def _start(self) -> "_Decoder":
+        decoder = await _Decoder.start(self._limits)
+        self._all.add(decoder)
+        return decoder
+
+    async def _drop(self, decoder: "_Decoder") -> None:
+        self._all.discard(decoder)
+        await asyncio.shield(decoder.end())
+
+    @property
+    def processes(self) -> int:
+        return self._limits.processes
+
+    @property
+    def pids(self) -> list[int]:
+        return [decoder.pid for decoder in self._all]
+
+    async def close(self) -> None:
+        self._idle.clear()
+        for decoder in list(self._all):
+            await self._drop(decoder)
+
+
+_LOST = "lost"
+_ENDINGS = {-signal.SIGPROF: "too_slow", -signal.SIGSEGV: "crashed_decoder", -signal.SIGABRT: "crashed_decoder"}
+_MEMORY_EXIT = 3
+
+
+def _give_up(body: bytes, ended: str) -> ProcessedImage:
+    import hashlib  # noqa: PLC0415 - only after a crash
+
+    digest = hashlib.sha256(body).hexdigest()
+    reason = "crashed_decoder" if ended == _LOST else ended
+    return ProcessedImage(ImageFacts(sha256=digest, size=len(body), broken=reason), b"")
+
+
+class _Link(asyncio.Protocol):
+    def __init__(self) -> None:
+        self.received = bytearray()
+        self.transport: asyncio.Transport | None = None
+        self.is_lost = False
+        self._waiting: asyncio.Future[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.received += data
+        self._wake()
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self.is_lost = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
+
+    async def wait(self) -> None:
+        self._waiting = asyncio.get_running_loop().create_future()
+        await self._waiting
+
+
+class _Decoder:
+    def __init__(self, process: asyncio.subprocess.Process, link: _Link, limits: DecoderLimits) -> None:
+        self._process = process
+        self._link = link
+        self._limits = limits
+        self.is_reusable = True
+
+    @classmethod
+    async def start(cls, limits: DecoderLimits) -> "_Decoder":
+        ours, theirs = make_link()
+        try:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                "corral.entrypoints.image_process",
+                str(theirs.fileno()),
+                str(os.getpid()),
+                str(limits),
+                pass_fds=(theirs.fileno(),),
+                start_new_session=True,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.DEVNULL,
+                env=_environment(),
+            )
+        except OSError as error:
+            ours.close()
+            raise DecoderError(f"no image decoder can be started: {error}") from None
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
+        return cls(process, link, limits)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    async def process(self, bodies: Sequence[bytes], recipe: ImageRecipe, done: list[ProcessedImage]) -> str | None:
+        head = wire.encode_recipe(recipe)
+        parts: list[bytes] = []
+        for body in bodies:
+            parts += [wire.request_header.pack(len(head), len(body)), head, body]
+        assert self._link.transport is not None
+        self._link.transport.writelines(parts)
+        wanted = len(done) + len(bodies)
+        watch = _Watch(self._process, self._limits.wall_s)
+        try:
+            while len(done) < wanted:
+                answer = wire.pop_answer(self._link.received)
+                if answer is not None:
+                    done.append(ProcessedImage(*answer))
+                    watch.restart()
+                elif self._link.is_lost:
+                    self.is_reusable = False
+                    return await self._describe_end(watch)
+                else:
+                    await self._link.wait()
+        finally:
+            watch.end()
+        return None
+
+    async def _describe_end(self, watch: "_Watch") -> str:
+        code = await self._process.wait()
+        if watch.has_killed:
+            return "too_slow"
+        return "too_much_memory" if code == _MEMORY_EXIT else _ENDINGS.get(code, _LOST)
+
+    async def end(self) -> None:
+        if self._link.transport is not None:
+            self._link.transport.abort()
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+        await self._process.wait()
+
+
+def _environment() -> dict[str, str]:
+    """Without secrets; and one thread for each process, because there is one process for each core."""
+    passed = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+    return {**passed, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+
+
+class _Watch:
+    """Kills a decoder that does not answer in time; the kernel limits its processor time."""
+
+    def __init__(self, process: asyncio.subprocess.Process, wall_s: float) -> None:
+        self._process = process
+        self._wall_s = wall_s
+        self.has_killed = False
+        self.restart()
+        self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+
+    def restart(self) -> None:
+        self._until = time.monotonic() + self._wall_s
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        if time.monotonic() > self._until:
+            self.has_killed = True
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+        else:
+            self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
