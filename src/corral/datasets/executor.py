@@ -19,7 +19,7 @@ from corral.datasets.report import write_report
 from corral.domain.datasets.config import DatasetConfig, fingerprint, parse_config
 from corral.domain.datasets.image import LEFT_OUT, describe_state
 from corral.domain.datasets.payload import DatasetPayload
-from corral.domain.datasets.steps import DatasetStep
+from corral.domain.datasets.steps import ALL_STEPS, DatasetStep
 from corral.domain.errors import BadConfiguration
 from corral.domain.ports.datasets import ImageFetcher
 from corral.domain.ports.execution import Notify, StoreCall, Task
@@ -83,9 +83,9 @@ class DatasetRunner:
         )
         stats: dict[str, Any] = {"dataset": config.name, "folder": str(context.output), "steps": {}}
         try:
-            for number, step in enumerate(steps):
+            for step in steps:
                 began = time.monotonic()
-                context.report = _Progress(notify, stats, step, number, len(steps)).report
+                context.report = _Progress(notify, stats, step).report
                 context.report(0, 0)
                 stats["steps"][step.value] = await perform_step(step, context) | {
                     "seconds": round(time.monotonic() - began, 3)
@@ -145,10 +145,10 @@ async def _outcome(context: BuildContext, stats: dict[str, Any]) -> Outcome:
 class _Progress:
     """Tells the node how far a step is, four times a second at most."""
 
-    def __init__(self, notify: Notify, stats: dict[str, Any], step: DatasetStep, number: int, steps: int) -> None:
+    def __init__(self, notify: Notify, stats: dict[str, Any], step: DatasetStep) -> None:
         self._notify = notify
         self._stats = stats
-        self._about = {"step": step.value, "step_number": number + 1, "step_count": steps}
+        self._about = {"step": step.value, "step_number": ALL_STEPS.index(step) + 1, "step_count": len(ALL_STEPS)}
         self._began = time.monotonic()
         self._next = 0.0
 

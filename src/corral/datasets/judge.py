@@ -93,4 +93,4 @@ async def _mark(context: BuildContext, rows: dict[str, ImageRow], duplicates: li
 
 def _candidate(row: ImageRow) -> HashedImage:
     facts = row.facts
-    return HashedImage(row.key, facts.sha256, facts.width * facts.height, facts.phash, facts.dhash or 0, facts.contrast)
+    return HashedImage(row.key, facts.sha256, facts.width * facts.height, facts.dhash, facts.phash or 0, facts.contrast)

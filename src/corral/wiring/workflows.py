@@ -20,7 +20,9 @@ def _prepare(settings: Settings, spec: WorkflowSpec) -> dict[str, Any]:
     from corral.wiring.scrapers import registry_key  # noqa: PLC0415 - most workflows do without it
 
     kinds = {step.kind for step in spec.steps}
-    setup: dict[str, Any] = {"cwd": str(Path.cwd())} if "python" in kinds else {}
+    setup: dict[str, Any] = {"cwd": str(Path.cwd())} if kinds & {"python", "dataset"} else {}
+    if "dataset" in kinds:
+        setup["exports"] = str((settings.data_dir / "exports").absolute())
     if "script" in kinds:
         setup["scrapers"] = _find_scrapers(settings, spec)
     if "reconcile" in kinds:

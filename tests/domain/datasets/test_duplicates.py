@@ -16,8 +16,8 @@ def flip(value: int, bits: int) -> int:
     return value
 
 
-def candidate(key: str, phash: int, pixels: int = 100, sha: str = "", contrast: float = 50.0) -> HashedImage:
-    return HashedImage(key, sha or f"sha-{key}", pixels, phash, 0, contrast)
+def candidate(key: str, dhash: int, pixels: int = 100, sha: str = "", contrast: float = 50.0) -> HashedImage:
+    return HashedImage(key, sha or f"sha-{key}", pixels, dhash, 0, contrast)
 
 
 @pytest.mark.parametrize("distance", [0, 3, 6, 11])
@@ -34,7 +34,7 @@ def test_the_index_finds_exactly_what_comparing_all_pairs_finds(distance: int) -
 
 def test_new_images_are_compared_with_few_of_the_known_ones() -> None:
     known = [candidate(f"k{number}", DICE.getrandbits(64)) for number in range(20_000)]
-    new = [candidate(f"n{number}", flip(known[number].phash or 0, 2)) for number in range(50)]
+    new = [candidate(f"n{number}", flip(known[number].dhash or 0, 2)) for number in range(50)]
     pairs, compared = find_pairs(known, new, 6)
     assert len(pairs) == 50
     assert compared < 50 * len(known) / 20  # all pairs would be a million

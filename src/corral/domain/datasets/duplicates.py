@@ -7,9 +7,9 @@ from typing import NamedTuple
 from corral.domain.datasets.image import NearPair
 from corral.domain.datasets.near import HashIndex
 
-# A second hash has to agree: it sees gradients where the first sees frequencies.
-_SECOND_FACTOR = 2
-_SECOND_MORE = 4
+# The difference hash is compared first: small changes move fewer of its bits. The perceptual hash, which sees
+# frequencies instead of gradients, has to agree roughly; two unrelated images differ in 32 of its bits.
+_SECOND_MORE = 14
 # An image of one colour has no structure that a hash could describe.
 _MIN_CONTRAST = 3.0
 
@@ -20,13 +20,13 @@ class HashedImage(NamedTuple):
     key: str
     sha256: str
     pixels: int
-    phash: int | None = None
-    dhash: int = 0
+    dhash: int | None = None
+    phash: int = 0
     contrast: float = 0.0
 
     @property
     def is_hashed(self) -> bool:
-        return self.phash is not None and self.contrast >= _MIN_CONTRAST
+        return self.dhash is not None and self.contrast >= _MIN_CONTRAST
 
 
 class Duplicate(NamedTuple):
@@ -41,17 +41,17 @@ def find_pairs(known: Iterable[HashedImage], new: Sequence[HashedImage], distanc
     index, candidates = HashIndex(distance), []
     for each in known:
         if each.is_hashed:
-            index.add(each.phash or 0)
+            index.add(each.dhash or 0)
             candidates.append(each)
     pairs = []
     for each in new:
         if not each.is_hashed:
             continue
-        value = each.phash or 0
+        value = each.dhash or 0
         for number, far in index.find(value):
             other = candidates[number]
-            second = (other.dhash ^ each.dhash).bit_count()
-            if other.sha256 != each.sha256 and second <= _SECOND_FACTOR * distance + _SECOND_MORE:
+            second = (other.phash ^ each.phash).bit_count()
+            if other.sha256 != each.sha256 and second <= distance + _SECOND_MORE:
                 first, last = sorted((other.key, each.key))
                 pairs.append(NearPair(first, last, far))
         index.add(value)

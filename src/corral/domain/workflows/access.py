@@ -7,6 +7,7 @@ from typing import Any
 from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy, check_literal
 from corral.domain.net.url import parse_target
+from corral.domain.workflows.kinds.dataset import check_dataset, dataset_urls
 from corral.domain.workflows.kinds.spec import has_reference
 from corral.domain.workflows.spec import LOCAL_STEP, InvalidWorkflow, StepSpec, WorkflowSpec
 
@@ -43,6 +44,8 @@ def _check_step(step: StepSpec, source: DefinitionSource, policy: EgressPolicy) 
         module = str(step.config.get("function", "")).partition(":")[0]
         if not any(module == each or module.startswith(f"{each}.") for each in source.modules):
             yield f"module {module!r} is not listed in APP_WORKFLOW_MODULES"
+    if step.kind == "dataset":
+        yield from check_dataset(step.config, is_typed=False)
     for url in literal_urls(step):
         try:
             check_literal(parse_target(url, field="url"), policy, field="url", trusted_hosts=frozenset())
@@ -55,6 +58,7 @@ def literal_urls(step: StepSpec) -> list[str]:
     given: list[Any] = [step.config.get("url")]
     urls = step.config.get("urls")
     given += urls if isinstance(urls, list) else []
+    given += dataset_urls(step.config) if step.kind == "dataset" else []
     return [each for each in given if isinstance(each, str) and not has_reference(each)]
 
 

@@ -69,7 +69,11 @@ class Workflows:
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.workflows.get(known), True
         trusted = () if source.over_http else (*trusted_hosts_of(spec), *source.trusted_hosts)
-        setup = {**await self._prepare(spec), "trusted_hosts": list(dict.fromkeys(trusted))}
+        setup = {
+            **await self._prepare(spec),
+            "trusted_hosts": list(dict.fromkeys(trusted)),
+            "is_typed": not source.over_http,
+        }
         new = NewWorkflow(workflow_id or new_id(), spec, priority, setup, job_id, starts)
         made, replayed = await self._store.workflows.add(new, key)
         await self._wake_children(made)

@@ -6,24 +6,28 @@ from typing import Annotated, Any
 
 import typer
 
-from corral.cli import exits, hints, render, shapes
+from corral.cli import exits, render
 from corral.cli.options import ReportOptions
 from corral.cli.progress.dataset import show_progress
-from corral.cli.running import Stop, first_of
-from corral.cli.serving.finish import finish_serving
+from corral.cli.running import Stop, finish, first_of
 from corral.domain.datasets.config import DatasetConfig
-from corral.domain.datasets.payload import DatasetPayload
 from corral.domain.datasets.steps import ALL_STEPS
 from corral.domain.errors import WrongState
-from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.run import DATASET, WAITS_FOR_PERSON, HoldReason, Run, RunAction, RunState
-from corral.engine.worker.kinds.dataset import DATASET_KIND
+from corral.domain.runs.run import RunState
+from corral.domain.workflows.now import WorkflowNow
+from corral.domain.workflows.parse import parse_workflow
+from corral.domain.workflows.spec import WorkflowSpec
+from corral.domain.workflows.states import StepState, WorkflowStatus
+from corral.domain.workflows.templates.registry import fill_template
 from corral.log import configure_logging
+from corral.runtime.new_ids import new_id
 from corral.settings import Settings, load_settings
+from corral.views.workflows import workflow_view
 from corral.wiring.app import App
-from corral.wiring.datasets import make_dataset_payload, read_dataset_config
-from corral.wiring.roles import open_client, open_single_run
+from corral.wiring.datasets import read_dataset_config
+from corral.wiring.roles import open_client, open_workflow_node
 
+_TEMPLATE = "dataset-build"
 _SHOW_EVERY_S = 0.25
 _BATCH = 200
 
@@ -48,11 +52,10 @@ def build(options: DatasetBuildOptions) -> None:
     """
     settings = load_settings()
     document, config = read_dataset_config(options.config)
-    payload = make_dataset_payload(settings, document, config)
     if options.report.dry_run:
         _print_plan(config, as_json=options.report.as_json)
         return
-    finish_serving(_build(settings, payload, as_json=options.report.as_json))
+    finish(_build(settings, document, as_json=options.report.as_json))
 
 
 def _print_plan(config: DatasetConfig, *, as_json: bool) -> None:
@@ -67,74 +70,87 @@ def _print_plan(config: DatasetConfig, *, as_json: bool) -> None:
     render.print_plan(what, about, as_json=as_json)
 
 
-async def _build(settings: Settings, payload: DatasetPayload, *, as_json: bool) -> int:
+async def _build(settings: Settings, document: dict[str, Any], *, as_json: bool) -> int:
     configure_logging("error")
-    stop = Stop()
+    spec = parse_workflow(fill_template(_TEMPLATE, {"config": document}))
+    stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     async with open_client(settings) as app:
-        run = await _start_or_resume(app, payload)
-    async with open_single_run(settings, run.id) as app:
+        workflow_id = await _find_unfinished(app, spec, document)
+    # The steps follow each other: one worker process is enough.
+    one_worker = settings.model_copy(update={"workers": 1})
+    new = workflow_id or new_id()
+    async with open_workflow_node(one_worker, new) as app:
         assert app.node is not None
         stop.on_haste = app.node.stop_now
         with show_progress() as display:
             app.node.progress.on_progress = display.on_progress
-            has_ended = await first_of(_watch(app, run.id), stop)
-        if not has_ended and await _pause(app, run.id):
-            hint = f"the same command continues it; so does `corral run resume {run.id}` while `corral up` runs"
-            exits.complain(f"interrupted; run {run.id} is paused, and nothing is lost", hint)
+            await _begin(app, spec, document, new, is_new=workflow_id is None)
+            has_ended = await first_of(_watch(app, new), stop)
+        if not has_ended and await _pause(app, new):
+            hint = f"the same command continues it; so does `corral workflow run {new}`"
+            exits.complain(f"interrupted; workflow {new} is paused, and nothing is lost", hint)
             return exits.INTERRUPTED
-        return _report(await app.store.runs.get(run.id), as_json=as_json)
+        return _report(await app.workflows.get(new), as_json=as_json)
 
 
-async def _start_or_resume(app: App, payload: DatasetPayload) -> Run:
-    """Return a new run, or the interrupted run of the same configuration."""
-    for state in (RunState.HELD, RunState.QUEUED):
-        for run in await app.store.runs.newest(None, state, None, _BATCH):
-            if run.kind != DATASET or run.payload.read(DatasetPayload) != payload:
-                continue
-            if run.hold_reason not in (HoldReason.PAUSED, None):
-                continue
-            if run.state is RunState.HELD:
-                await app.submitter.apply_action(run.id, RunAction.RESUME)
-            exits.complain(f"continuing run {run.id}")
-            return run
-    new = DATASET_KIND.draft_run(payload, max_attempts=1)
-    [run_id], _ = await app.store.runs.add([(new, [EventDraft(EventKind.CREATED, {})])])
-    return await app.store.runs.get(run_id)
+async def _find_unfinished(app: App, spec: WorkflowSpec, document: dict[str, Any]) -> str | None:
+    """The workflow of the same configuration that was interrupted."""
+    states = (RunState.RUNNING, RunState.HELD, RunState.QUEUED)
+    for now in await app.store.workflows.newest(states, None, _BATCH, job_id=_job_of(document)):
+        if now.spec.digest == spec.digest and not now.waits_for_person:
+            exits.complain(f"continuing workflow {now.id}")
+            return now.id
+    return None
 
 
-async def _watch(app: App, run_id: str) -> None:
+def _job_of(document: dict[str, Any]) -> str:
+    """What tells the builds of one dataset in two folders apart."""
+    options = document.get("options") or {}
+    return f"dataset {Path.cwd() / str(options.get('output_dir') or document['dataset_name'])}"
+
+
+async def _begin(app: App, spec: WorkflowSpec, document: dict[str, Any], workflow_id: str, *, is_new: bool) -> None:
+    if is_new:
+        await app.workflows.create(spec, job_id=_job_of(document), workflow_id=workflow_id)
+    elif (await app.workflows.get(workflow_id)).status in (WorkflowStatus.PENDING, WorkflowStatus.PAUSED):
+        await app.workflows.resume(workflow_id)
+
+
+async def _watch(app: App, workflow_id: str) -> None:
     while True:
-        run = await app.store.runs.get(run_id)
-        if run.state.is_terminal or run.hold_reason in WAITS_FOR_PERSON:
+        now = await app.workflows.get(workflow_id)
+        if now.is_over or now.waits_for_person:
             return
         await app.pulse.wait(_SHOW_EVERY_S)
 
 
-async def _pause(app: App, run_id: str) -> bool:
-    """Return False if the run ended in the meantime."""
+async def _pause(app: App, workflow_id: str) -> bool:
+    """Return False if the workflow ended in the meantime."""
     try:
-        await app.submitter.apply_action(run_id, RunAction.PAUSE)
+        await app.workflows.pause(workflow_id)
     except WrongState:
         return False
     return True
 
 
-def _report(run: Run, *, as_json: bool) -> int:
-    stats = run.stats
-    export = stats.get("steps", {}).get("export", {})
+def _report(now: WorkflowNow, *, as_json: bool) -> int:
+    outputs = {step.spec.key: step.output for step in now.steps if isinstance(step.output, dict)}
+    export, last = outputs.get("export", {}), outputs.get("clean_up") or outputs.get("export", {})
     if as_json:
-        about = {name: stats.get(name) for name in ("folder", "states", "reasons", "left_out", "steps")}
-        render.print_json({"run": shapes.run_shape(run), "dataset": {**about, **export}})
+        about = {name: last.get(name) for name in ("folder", "states", "left_out")}
+        told = {name: export.get(name) for name in ("images", "manifest_sha256", "files", "quarantined")}
+        render.print_json({"workflow": workflow_view(now), "dataset": {**about, **told}})
     elif export:
-        print(f"{export['images']} images in {stats['folder']}; manifest {export['manifest_sha256']}")
-        states = stats.get("states", {})
-        print(", ".join(f"{count} {state}" for state, count in sorted(states.items())))
-        rows = [(reason, str(count)) for reason, count in sorted(stats.get("left_out", {}).items())]
+        print(f"{export['images']} images in {export['folder']}; manifest {export['manifest_sha256']}")
+        print(", ".join(f"{count} {state}" for state, count in sorted(last["states"].items())))
+        rows = [(reason, str(count)) for reason, count in sorted(last["left_out"].items())]
         if rows:
             render.print_table(("left out", "images"), rows)
-    if run.state is RunState.PARTIAL:
-        exits.complain("partial: images were left out", f"see {stats.get('folder')}/report.html")
-    elif run.state is not RunState.COMPLETED:
-        exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run), hints.history_of(run))
-    return exits.code_of_state(run.state)
+    if now.is_partial:
+        exits.complain("partial: images were left out", f"see {last.get('folder')}/report.html")
+    elif now.run.state is not RunState.COMPLETED:
+        failed = next((step for step in now.steps if step.error or step.now.state is StepState.FAILED), None)
+        why = now.run.error_message or (failed.error if failed is not None else None) or "a step waits for a person"
+        exits.complain(f"{now.run.state}: {why}", f"see `corral workflow show {now.id}`")
+    return exits.code_of_state(now.run.state)

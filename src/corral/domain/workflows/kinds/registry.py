@@ -1,6 +1,7 @@
 """The step kinds. To add one, write its module in this package and list its `StepKind` here."""
 
 from corral.domain.workflows.kinds.crawl import CRAWL_STEP
+from corral.domain.workflows.kinds.dataset import DATASET_STEP
 from corral.domain.workflows.kinds.drain import DRAIN_STEP
 from corral.domain.workflows.kinds.export import EXPORT_STEP
 from corral.domain.workflows.kinds.local import LOCAL_STEP_KIND
@@ -17,6 +18,7 @@ _ALL: tuple[StepKind, ...] = (
     CRAWL_STEP,
     SCRIPT_STEP,
     EXPORT_STEP,
+    DATASET_STEP,
     RECONCILE_STEP,
     DRAIN_STEP,
     WEBHOOK_STEP,

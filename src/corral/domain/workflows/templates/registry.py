@@ -5,6 +5,7 @@ from typing import Any
 
 from corral.domain.errors import BadInput
 from corral.domain.workflows.templates.crawl_then_export import CRAWL_THEN_EXPORT
+from corral.domain.workflows.templates.dataset_build import DATASET_BUILD
 from corral.domain.workflows.templates.many_sites import MANY_SITES
 from corral.domain.workflows.templates.reconcile_and_fill import RECONCILE_AND_FILL
 from corral.domain.workflows.templates.spec import Template
@@ -12,6 +13,7 @@ from corral.domain.workflows.templates.spec import Template
 _ALL: tuple[Template, ...] = (
     CRAWL_THEN_EXPORT,
     MANY_SITES,
+    DATASET_BUILD,
     RECONCILE_AND_FILL,
 )
 TEMPLATES: dict[str, Template] = {template.name: template for template in _ALL}

@@ -1,0 +1,85 @@
+"""Steps of a dataset build: discover, download, validate, deduplicate, label, export, report, clean up."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corral.domain.datasets.config import parse_config
+from corral.domain.datasets.payload import DatasetPayload
+from corral.domain.datasets.steps import DatasetStep
+from corral.domain.errors import BadConfiguration, BadInput
+from corral.domain.runs.run import DATASET
+from corral.domain.workflows.kinds.spec import ChildDraft, EndedChild, StepContext, StepKind, StepOutput, has_reference
+
+_TOLD = ("dataset", "folder", "states", "left_out")
+
+
+def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
+    found = check_dataset(config, is_typed=bool(context.setup.get("is_typed")))
+    if found:
+        raise BadInput("; ".join(found), field="dataset")
+    is_typed = bool(context.setup.get("is_typed"))
+    # What comes over HTTP writes below the folder of exports only.
+    root = context.setup.get("cwd") if is_typed else context.setup.get("exports")
+    payload = DatasetPayload(
+        dict(config["dataset"]),
+        str(root or "."),
+        (str(config["step"]),),
+        context.trusted_hosts,
+        is_typed,
+    )
+    return ChildDraft(DATASET, payload, is_retried=False)
+
+
+def _make_output(ended: EndedChild) -> StepOutput:
+    """The result of the step, with the counts of the build so far."""
+    stats = ended.stats
+    results = stats.get("steps") or {}
+    value = {"run_id": ended.run_id, **{name: stats[name] for name in _TOLD if name in stats}}
+    for result in results.values():
+        value |= {name: each for name, each in result.items() if name != "seconds"}
+    return StepOutput(value)
+
+
+def check_dataset(config: Mapping[str, Any], *, is_typed: bool = True) -> list[str]:
+    """What is wrong with the options of a step; what comes over HTTP may not read files or execute code."""
+    problems: list[str] = []
+    if has_reference(config.get("dataset")) or has_reference(config.get("step")):
+        return problems
+    if config["step"] not in set(DatasetStep):
+        problems.append(f"step is {config['step']!r}; the steps are {', '.join(DatasetStep)}")
+    try:
+        parsed = parse_config(config["dataset"], "dataset")
+    except BadConfiguration as error:
+        return [*problems, *error.problems]
+    if is_typed:
+        return problems
+    folder = parsed.options.output_dir
+    if folder.startswith(("/", "~")) or ".." in folder.split("/"):
+        problems.append("dataset: options.output_dir is a path below the folder of exports, without ..")
+    for place, source in enumerate(parsed.sources):
+        if source.executes_code or source.file:
+            problems.append(
+                f"dataset: sources[{place}] reads a file or executes code, which is not available over HTTP"
+            )
+    return problems
+
+
+def dataset_urls(config: Mapping[str, Any]) -> list[str]:
+    """The addresses that a person wrote into the configuration."""
+    document = config.get("dataset")
+    sources = document.get("sources") if isinstance(document, Mapping) else None
+    found: list[str] = []
+    for source in sources if isinstance(sources, list) else []:
+        given = source.get("urls") or source.get("url") if isinstance(source, Mapping) else None
+        found += [given] if isinstance(given, str) else [each for each in given or () if isinstance(each, str)]
+    return [url.replace("{keyword}", "x").replace("{page}", "1") for url in found]
+
+
+DATASET_STEP = StepKind(
+    "dataset",
+    "execute one step of a dataset build",
+    _make_child,
+    _make_output,
+    required=("dataset", "step"),
+    check=check_dataset,
+)

@@ -1,0 +1,30 @@
+"""Build an image dataset, step by step."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corral.domain.datasets.steps import ALL_STEPS
+from corral.domain.workflows.templates.spec import Parameter, Template
+
+
+def _build(given: Mapping[str, Any]) -> dict[str, Any]:
+    steps: list[dict[str, Any]] = []
+    for step in ALL_STEPS:
+        steps.append(
+            {
+                "key": step.value,
+                "name": step.value.replace("_", " ").capitalize(),
+                "kind": "dataset",
+                "depends_on": [steps[-1]["key"]] if steps else [],
+                "config": {"dataset": given["config"], "step": step.value},
+            }
+        )
+    return {"name": "dataset-build", "steps": steps}
+
+
+DATASET_BUILD = Template(
+    "dataset-build",
+    "build an image dataset: discover, download, validate, deduplicate, label, export, report, clean up",
+    (Parameter("config", "object", "the configuration of the dataset", is_required=True),),
+    _build,
+)
