@@ -20,7 +20,7 @@ _CONFIG = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 1024; }}
 http {{
-  access_log off; tcp_nodelay on; keepalive_requests 1000000; types {{ text/html html; }} default_type text/html;
+  access_log off; tcp_nodelay on; keepalive_requests 1000000; types {{ text/html html; image/jpeg jpg; }} default_type text/html;
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
   server {{ listen 127.0.0.1:{port}; root {root}; }}
@@ -56,7 +56,7 @@ def nginx(count: int = COUNT) -> Iterator[Service]:
         folder.chmod(0o755)
         for number in range(count):
             (folder / path_of(number, count)).write_text(source_of(number, count))
-        with _served(folder) as service:
+        with serve_folder(folder) as service:
             yield service
 
 
@@ -66,12 +66,12 @@ def documentation() -> Iterator[Service]:
     found = sorted(Path("/usr/share/doc").glob("python3-doc/html/index.html"))
     if not found:
         raise ServiceUnavailable("there is no documentation of Python here; scripts/services docs installs it")
-    with _served(found[-1].parent) as service:
+    with serve_folder(found[-1].parent) as service:
         yield service
 
 
 @contextlib.contextmanager
-def _served(root: Path) -> Iterator[Service]:
+def serve_folder(root: Path) -> Iterator[Service]:
     binary = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if binary is None:
         raise ServiceUnavailable("nginx is not installed; scripts/services nginx installs it")

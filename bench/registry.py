@@ -24,6 +24,7 @@ MODULES = {
         "proxies",
         "scripts",
         "workflow",
+        "dataset",
     )
 }
 

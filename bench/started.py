@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 
 from bench import pages, services, shop
+from bench.dataset import images
 from bench.services import Service
 
 STARTERS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = {
@@ -16,6 +17,7 @@ STARTERS: dict[str, Callable[[], contextlib.AbstractContextManager[Service]]] = 
     "site": lambda: pages.nginx(pages.SITE),
     "docs": pages.documentation,
     "shop": shop.demo_shop,
+    "images": images.photographs,
 }
 
 

@@ -37,7 +37,15 @@ _LOADED_LATE = (
 
 
 # What does more when it is loaded: starts a thread, or reads settings.
-_NOT_LOADED = ("__main__", ".migrations", "corral.celery_app", "corral.export.parquet")
+_NOT_LOADED = (
+    "__main__",
+    ".migrations",
+    "corral.celery_app",
+    "corral.export.parquet",
+    "corral.entrypoints.image_process",
+    "corral.images.decode",
+    "corral.images.hashes",
+)
 
 
 @dataclass
