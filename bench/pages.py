@@ -20,7 +20,8 @@ _CONFIG = """
 daemon off; master_process off; pid {folder}/pid; error_log {folder}/error.log crit;
 events {{ worker_connections 1024; }}
 http {{
-  access_log off; tcp_nodelay on; keepalive_requests 1000000; types {{ text/html html; image/jpeg jpg; }} default_type text/html;
+  access_log off; tcp_nodelay on; keepalive_requests 1000000; default_type text/html;
+  types {{ text/html html; image/jpeg jpg; }}
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
   server {{ listen 127.0.0.1:{port}; root {root}; }}
