@@ -225,7 +225,9 @@ def find_refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: dat
     link = link_to(base, links.refresh.reference, plan.counting_params)
     if link is None or link.key == url_key(here, plan.counting_params):
         return None
-    reason = plan.scope.refuses(link.url, depth) or shape_of(link.url, today)
+    reason: str | None = plan.scope.refuses(link.url, depth)
+    if reason is None and plan.avoid_traps:
+        reason = shape_of(link.url, today)
     found = [link.url, short_key(link.key), host_of(link.url), depth, reason, rank_of(plan, link.url, depth)]
     return links.refresh.delay_s, found
 

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import MAX_SITEMAP_LEVEL, PAGE, short_key, sitemap_kind
 from corral.domain.crawl.score import age_in_days
-from corral.domain.crawl.traps import shape_of
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import link_to
 from corral.domain.net.url import Target, parse_target
@@ -63,9 +62,12 @@ def read_sitemap(  # noqa: PLR0917 - the parts of one reading
 
 
 def _page(base: Target, entry: SitemapEntry, plan: CrawlPlan, today: date) -> list[Any] | None:
-    """As near as what the start page links to. What does not belong to the crawl is not kept."""
+    """As near as what the start page links to. What does not belong to the crawl is not kept.
+
+    The shape of a URL proves no trap here: a sitemap is a list with an end.
+    """
     link = link_to(base, entry.loc, plan.counting_params)
-    if link is None or plan.scope.refuses(link.url, 1) or (plan.avoid_traps and shape_of(link.url, today)):
+    if link is None or plan.scope.refuses(link.url, 1):
         return None
     rank = rank_of(plan, link.url, 1, priority=entry.priority, age_days=age_in_days(entry.lastmod, today))
     lastmod = entry.lastmod[:_MAX_LASTMOD_CHARS] if entry.lastmod else None

@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import pytest
+
 from corral.cli.verbs.crawl.closing_summary import lines_of
 from corral.domain.crawl.crawl import Counts
+from corral.domain.crawl.traps import DEFERRING
 from tests.domain.runs.builders import A_RUN
 
 
@@ -21,8 +24,9 @@ def test_a_trap_is_named_with_the_option_that_takes_it() -> None:
     assert "http://a.test/a/1" in told
 
 
-def test_what_the_budget_stopped_is_not_called_a_trap() -> None:
-    told = lines(a_group("no_new_content"), stopped_by="pages")
+@pytest.mark.parametrize("rule", sorted(DEFERRING))
+def test_what_the_budget_stopped_is_not_called_a_trap(rule: str) -> None:
+    told = lines(a_group(rule), stopped_by="pages")
     assert "trap" not in told
     assert "3 addresses come last and were not reached; a larger budget fetches them" in told
     both = lines(a_group("no_new_content"), a_group("calendar"), stopped_by="pages")

@@ -71,6 +71,13 @@ def test_the_sample_of_a_text_is_small_and_does_not_depend_on_the_text() -> None
     assert sketch("One text 17")[0] == fingerprint("One text 17")
 
 
+def test_addresses_that_a_page_shows_are_no_content_of_it() -> None:
+    own = {"day", "2026", "11", "05", "06"}
+    links = " ".join(f"/day/2026-11-{day}" for day in ("05", "06"))
+    assert sketch(f"Calendar {links}", own) == sketch("Calendar", own)
+    assert sketch("Calendar /day/night", own) != sketch("Calendar", own)
+
+
 def test_what_is_remembered_of_words_is_bounded() -> None:
     most, counters = 0, WordCounters()
     for start in range(0, 1_000_000, 1_000):

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corral.domain.crawl.fingerprint import NUMBERS_FROM
-from corral.domain.crawl.template_budget import TemplateBudget, TrapLimits
-from corral.domain.crawl.traps import Trap, family_of, is_dated, shape_of, template_of, variants_of
+from corral.domain.crawl.template_budget import TemplateBudget
+from corral.domain.crawl.template_tally import TrapLimits
+from corral.domain.crawl.traps import Trap, family_of, is_dated, is_named_by_list, shape_of, template_of, variants_of
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import parse_target
@@ -55,6 +56,24 @@ LIMITS = TrapLimits(query_variants=5, barren_pages=3, templates=20, prints=4)
 )
 def test_traps_that_show_by_their_shape(path: str, trap: Trap | None) -> None:
     assert shape_of(SITE + path, TODAY) is trap
+
+
+@pytest.mark.parametrize(
+    "page, is_list",
+    [
+        ("/", True),
+        ("/index-of-issues", True),
+        ("/archive/1848/01", True),
+        ("/archive/1848/01/01", True),
+        ("/calendar?year=2999", True),
+        ("/calendar/2026/11", False),
+        ("/calendar?date=2026-11-15", False),
+    ],
+)
+def test_a_far_date_is_a_trap_only_where_a_nearer_one_leads_to_it(page: str, is_list: bool) -> None:
+    assert is_named_by_list(Trap.CALENDAR, SITE + page, TODAY) is is_list
+    assert not is_named_by_list(Trap.REPEATED_SEGMENTS, SITE + page, TODAY)
+    assert not is_named_by_list(None, SITE + page, TODAY)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +247,8 @@ def test_pages_that_are_each_new_are_never_held_back() -> None:
     for _ in range(1000):
         assert budget.observe(template, chance.getrandbits(64), led_to=[template] * 3, found_on=template) == []
 
-    assert budget.admit(template) is None
+    assert budget.admit(template) is Trap.INVENTED_LINKS, "a maze may look like this: it comes last"
+    assert budget.hold(template, is_deferred=True) is None
 
 
 def test_facets_are_starved_by_their_path_where_they_bring_no_new_word() -> None:

@@ -179,6 +179,31 @@ async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App
         assert 20 < counts.pending < 200
 
 
+# Ten elements show the rows at the position of the scroll bar. The list above them changes by itself.
+_REWRITTEN = """<title>log</title><main><h1>Log</h1><ul>{clocks}</ul><div id=box style="height: 300px; overflow: auto">
+<div style="height: {height}px"><div id=rows style="position: sticky; top: 0"></div></div></div></main><script>
+const rows = [], box = document.getElementById("box");
+for (let n = 0; n < 10; n++) rows.push(document.getElementById("rows").appendChild(document.createElement("div")));
+for (const row of rows) row.style.height = "30px";
+function draw() { rows.forEach((row, n) => row.textContent = `Row ${Math.floor(box.scrollTop / 30) + n}.`); }
+box.addEventListener("scroll", draw);
+draw();
+let ticks = 0;
+setInterval(() => { ticks += 1;
+  document.querySelectorAll("li").forEach((each, n) => each.textContent = `Clock ${n} at ${ticks}`); }, 100);
+</script>"""
+
+
+async def test_a_list_that_writes_new_rows_into_the_same_elements_is_collected_whole(app: App) -> None:
+    raw = _REWRITTEN.replace("{clocks}", "<li>Clock</li>" * 6).replace("{height}", str(120 * 30))
+    with served({"/": Page(raw=raw)}) as site:
+        run, found = await crawl(app, site, strategy="browser", max_pages=1, max_depth=1)
+    assert run.state is RunState.COMPLETED, run.stats
+    text = found["/"]["full_text"]
+    assert re.findall(r"Row (\d+)\.", text) == [str(number) for number in range(120)]
+    assert len(re.findall("Clock", text)) == 6, "a text that changes by itself is no row"
+
+
 async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(app: App) -> None:
     pages = _feed(30, "")
     head, _, rest = str(pages["/"].raw).partition("<script>")

@@ -3,6 +3,8 @@
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
@@ -39,6 +41,19 @@ async def test_a_page_that_sends_its_reader_on_leads_to_a_page_of_the_same_depth
         assert max(site.hits.values()) == 1
         run = await wait_for_crawl(app, await start(app, f"{site.url}/itself"))
         assert run.state is RunState.COMPLETED
+
+
+@pytest.mark.parametrize("avoid_traps", [True, False])
+async def test_a_redirect_to_a_far_date_is_a_trap_only_where_these_count(app: App, avoid_traps: bool) -> None:
+    far = "/calendar/2999-01-01"
+    pages = {
+        "/": Page(["/calendar/2026-01-01"]),
+        "/calendar/2026-01-01": Page(head=f'<meta http-equiv="refresh" content="0; url={far}">'),
+        far: Page(),
+    }
+    with served(pages) as site:
+        run, found, _ = await crawl(app, f"{site.url}/", avoid_traps=avoid_traps)
+    assert (far in found, run.state) == (not avoid_traps, RunState.PARTIAL if avoid_traps else RunState.COMPLETED)
 
 
 async def test_headers_ask_of_crawlers_what_meta_elements_do(app: App) -> None:

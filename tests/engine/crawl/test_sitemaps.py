@@ -167,6 +167,12 @@ def test_each_address_passes_the_scope() -> None:
     assert [each[0] for each in told["found"]] == ["http://a.test/in/1"]
 
 
+def test_no_address_of_a_sitemap_looks_like_a_trap() -> None:
+    """A sitemap has an end, whatever its addresses look like."""
+    locs = ["http://a.test/issue/1650-01-01", "http://a.test/a/a/a/a/a"]
+    assert [each[0] for each in read(urlset(*locs))["found"]] == locs
+
+
 def test_a_list_of_addresses_is_a_sitemap_too() -> None:
     told = read("http://a.test/1\n  http://a.test/2\n\nnonsense\n")
     assert [each[0] for each in told["found"]] == ["http://a.test/1", "http://a.test/2"]

@@ -240,6 +240,39 @@ async def test_articles_that_are_alike_come_before_traps(app: App, shape: str) -
     assert asked["article"] == site.count, asked
 
 
+class CalendarOfTwoFolders(Site):
+    """Months lead to their days in another folder, and show the addresses. The photos are real."""
+
+    def __init__(self, photos: int) -> None:
+        super().__init__({})
+        self.photos = photos
+
+    def answer(self, path: str) -> tuple[int, Mapping[str, str], str | bytes]:
+        kind, _, rest = path.strip("/").partition("/")
+        links, text = ["/cal/2026/11", "/photo/0"], "Welcome"
+        if kind == "cal":
+            month = int(rest[:4]) * 12 + int(rest[5:]) - 1
+            links = [f"/cal/{each // 12}/{each % 12 + 1:02}" for each in (month - 1, month + 1)]
+            links += [f"/day/{month // 12}-{month % 12 + 1:02}-{day:02}" for day in range(1, 29)]
+            text = "Calendar"
+        elif kind == "photo":
+            near = [int(rest) + step for step in (-1, 1, 20)]
+            text, links = "Photo", [f"/photo/{each}" for each in near if 0 <= each < self.photos]
+        elif kind == "day":
+            text, links = "No events on this day", []
+        shown = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+        return 200, {}, f"<title>{kind}</title><p>{text}</p>{shown}"
+
+
+async def test_photos_come_before_a_calendar_of_two_folders(app: App) -> None:
+    site = CalendarOfTwoFolders(150)
+    with served(site):
+        options = {"max_depth": 100, "max_pages": 450, "concurrency": 8}
+        await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=60)
+    asked = Counter(path.split("/")[1] for path in site.hits)
+    assert asked["photo"] == 150, asked
+
+
 class MixedSite(Site):
     """A finite site of `trap_sites` beside some of its traps; the home page names the traps first."""
 

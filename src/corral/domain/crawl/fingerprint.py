@@ -22,6 +22,7 @@ _FEW_NUMBERS = 0.8  # of the words are none
 _MANY_NUMBERS = 8
 NUMBERS_FROM = 1 << 32
 _DIGIT = re.compile("[0-9]")
+_PART = re.compile(r"[^\W_]+")
 _PUNCTUATION = ".,:;!?()[]\"'/#"
 _MEMORY_BYTES = 128 * 1024
 _MEMORY_PRINTS = 50_000
@@ -97,7 +98,7 @@ def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[i
     """
     words = set(text[:_MAX_CHARS].lower().split())
     if without:
-        words = {word for word in words if word.strip(_PUNCTUATION) not in without}
+        words = {word for word in words if not _consists_of(word.strip(_PUNCTUATION), without)}
     hashes = sorted(
         {
             crc32(word.encode("utf-8", "replace")) + (NUMBERS_FROM if not word.isalpha() and _DIGIT.search(word) else 0)
@@ -106,6 +107,13 @@ def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[i
     )
     named = bisect_left(hashes, NUMBERS_FROM)
     return hashes[:named], hashes[named:] if _are_many(len(hashes) - named, len(hashes)) else []
+
+
+def _consists_of(word: str, parts: Collection[str]) -> bool:
+    """True for one of the parts, and for several with punctuation between them: `2026-11-05`, `day/5`."""
+    if word in parts or word.isalnum():
+        return word in parts
+    return all(part in parts for part in _PART.findall(word))
 
 
 def _are_many(numbers: int, words: int) -> bool:

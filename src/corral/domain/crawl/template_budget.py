@@ -8,16 +8,13 @@ peaks for ever.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
+from corral.domain.crawl.fingerprint import WordMemory, is_near
 from corral.domain.crawl.sharing import host_key_of_template
-from corral.domain.crawl.template_tally import TemplateTally
-from corral.domain.crawl.traps import Trap, family_of, names_of, variants_of
+from corral.domain.crawl.template_tally import TemplateTally, TrapLimits, has_new_word
+from corral.domain.crawl.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
-_SOME_NUMBERS = 3
-_WORDS_FOR_ONE = 30
 # Of a text in a set whose links look invented, more than one word in this many has to be new.
 _WORDS_OF_INVENTED = 4
 _FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
@@ -25,33 +22,8 @@ _FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something ne
 # A chain that drains by less than this cannot be told from one that does not: some links are mistaken for known.
 _TOLERANCE = 20
 _NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
+_FED_WEIGHT = 0.5  # of a page, for each day that the months of an empty calendar lead to
 _BRANCHING = 2.0  # new addresses for each page; a chain has one
-
-
-@dataclass(frozen=True, slots=True)
-class TrapLimits:
-    query_variants: int = 500  # addresses of one path that differ in the query only, before more of them are deferred
-    barren_pages: int = 12  # without anything new: the template is starved
-    barren_growing: int = 4  # where each of them leads to one more or to several
-    templates: int = 500  # remembered; the one unused for longest is forgotten first
-    prints: int = 8  # remembered of one template
-    words: int = 256  # remembered of one template
-    # How many barren pages of a template may be fetched while it keeps growing.
-    chain: int = 620  # each page leads to one more: long galleries and archives look like this
-    chain_alone: int = 920  # where nothing else is suspected
-    branching: int = 300  # each page leads to several more, and as many as at first
-    branching_found: int = 1_840  # or until those have led to this many
-    combined: int = 300  # several parameters in all combinations
-    dated: int = 250
-    numbered: int = 200  # a chain that counts the pages of a list, all of them the same, beside other suspects
-    # Once all others but chains have grown for this many pages, each may use the least only.
-    others: int = 100
-    least_branching: int = 64
-    least_branching_found: int = 640
-    least_repeated_found: int = 400  # where all pages have the same content
-    least: int = 32
-    # The limits hold for crawls of this many pages, and rise with larger ones.
-    pages: int = 5_000
 
 
 class TemplateBudget:
@@ -72,8 +44,9 @@ class TemplateBudget:
         self._tallies: dict[str, TemplateTally] = {}
         self._touched: set[str] = set()
         self._suspects: dict[str, int] = {}  # growth of names that are no chains
+        self._feeders: dict[str, dict[str, None]] = {}  # places whose pages led to starved addresses of a place
 
-    def admit(self, template: str) -> Trap | None:
+    def admit(self, template: str, found_on: str | None = None) -> Trap | None:
         """Return why this new URL is deferred or refused; None admits and counts it."""
         if self._find_endless(template) is not None:
             return Trap.ENDLESS
@@ -83,20 +56,23 @@ class TemplateBudget:
             if tally.admitted >= self.limits.query_variants:
                 return Trap.QUERY_VARIANTS
             tally.admitted += 1
-        return Trap.NO_NEW_CONTENT if self._find_starved(template) is not None else None
+        return self._why_deferred(template, found_on or template)
 
-    def hold(self, template: str, *, is_deferred: bool) -> Trap | None:
+    def hold(self, template: str, *, is_deferred: bool, found_on: str | None = None) -> Trap | None:
         """Return why a URL is not fetched now. A deferred URL is fetched unless its template proved to be a trap."""
         if self._find_endless(template) is not None:
             return Trap.ENDLESS
-        return Trap.NO_NEW_CONTENT if not is_deferred and self._find_starved(template) is not None else None
+        return None if is_deferred else self._why_deferred(template, found_on or template)
 
-    def behind(self, template: str, trap: Trap) -> str:
+    def behind(self, template: str, trap: Trap, found_on: str | None = None) -> str:
         """Return the name that holds back a URL of this template."""
         if trap is Trap.QUERY_VARIANTS:
             return variants_of(template) or template
-        found = self._find_endless(template) if trap is Trap.ENDLESS else self._find_starved(template)
-        return template if found is None else found
+        if trap is Trap.ENDLESS:
+            return self._find_endless(template) or template
+        names = self._names_of(template, found_on or template)
+        found = self._find_starved(names) if trap is Trap.NO_NEW_CONTENT else self._find_invented(names)
+        return found or template
 
     def observe(
         self,
@@ -117,23 +93,43 @@ class TemplateBudget:
         it leads to. `is_again`: another page of the crawl had this content. `leads_back`: it links to `found_on`.
         """
         variants = variants_of(template)
-        led_by_name = [names_of(each) for each in led_to]
+        own_names = self._names_of(template)
+        led_by_name = [self._names_of(each, template) for each in led_to]
         parents = () if found_on is None else names_of(found_on)
+        # Addresses elsewhere count as new content only while their own pages bring some.
+        dry = {names: self._dryness(names) for names in set(led_by_name)}
+        outside = [names for names in led_by_name if not set(names) & set(own_names)]
+        fed, returning = self._count_fed(template, [names for names in outside if self._is_barren(names, dry[names])])
         are_new = []
         endless = []
-        for name in names_of(template):
+        for name in own_names:
             tally = self._tally(name)
             # Remember words and fingerprint, whichever of them is new.
             unseen = self._remember_words(tally, words, is_template=name == template)
-            is_new = _has_new_word(words, unseen, is_template=name == template)
-            is_new = (name == variants or self._is_new_print(tally, print_)) and is_new
+            is_new = has_new_word(words, unseen, is_template=name == template)
+            is_similar = (name != variants and not self._is_new_print(tally, print_)) or is_again
+            is_new = not is_similar and is_new
             own = sum(name in names for names in led_by_name)
             # Filters lead from one set of parameters to another: all addresses of the path count as growth.
-            spread = own if variants is None else sum(variants in names for names in led_by_name)
-            tally.spread.add(spread, is_again=is_again, is_dated=is_dated, closing=closing, leads_back=leads_back)
-            leads_on = own < len(led_by_name)
+            spread = (
+                own
+                if variants is None or name not in names_of(template)
+                else sum(variants in names for names in led_by_name)
+            )
+            tally.spread.add(
+                spread + returning,
+                is_again=is_again,
+                is_similar=is_similar,
+                is_dated=is_dated,
+                closing=closing,
+                leads_back=leads_back,
+                fed=fed,
+            )
+            others = [names for names in dry if name not in names]
+            tally.spread.note_content(is_new=is_new, led_to=[dry[names] for names in others])
+            leads_on = any(not self._is_barren(names, dry[names]) for names in others)
             is_thin = tally.spread.is_invented and 0 < len(words) >= _WORDS_OF_INVENTED * len(unseen) and not leads_on
-            is_new = leads_on or (is_new and not is_again)
+            is_new = leads_on or is_new
             are_new.append(is_new)
             tally.is_dated = is_dated
             tally.note_query(template)
@@ -149,15 +145,56 @@ class TemplateBudget:
             tally.admitted = max(0, tally.admitted - 1)
         return endless
 
+    def _names_of(self, template: str, found_on: str | None = None) -> tuple[str, ...]:
+        """Return the names of a template, and one more for all folders with few pages that lead to each other.
+
+        A maze that invents its first folder has hardly two pages of any other name.
+        """
+        names, family = names_of(template), family_of(template)
+        is_beside = found_on is not None and (family_of(found_on) == family or self._is_known_folder(found_on))
+        if is_beside or self._is_known_folder(template):
+            return names
+        return (*names, family_of(f"{template.partition('/')[0]}/*/"))
+
+    def _is_known_folder(self, template: str) -> bool:
+        """True for a folder with enough pages to be judged by them, and for the root of a host."""
+        family = family_of(template)
+        tally = self._tallies.get(family)
+        return family == root_of(template) or (tally is not None and tally.spread.pages >= self.limits.barren_pages)
+
+    def _dryness(self, names: tuple[str, ...]) -> int:
+        """Return how many pages the driest of these names has had since it brought something new."""
+        return max((self._tallies[name].spread.dry for name in names[:2] if name in self._tallies), default=0)
+
+    def _is_barren(self, names: tuple[str, ...], dry: int) -> bool:
+        return (
+            dry >= self.limits.barren_pages
+            or self._find_starved(names) is not None
+            or self._find_invented(names) is not None
+        )
+
+    def _count_fed(self, template: str, barren: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+        """Count the barren addresses elsewhere that a page leads to, and those of places that lead back to its own.
+
+        Two templates that lead only to each other, such as topics and their authors, grow together.
+        """
+        place, returning = place_of(template), 0
+        for names in barren:
+            other = place_of(names[0])
+            returning += other in self._feeders.get(place, ())
+            if len(self._feeders) < self.limits.templates or other in self._feeders:
+                self._feeders.setdefault(other, {})[place] = None
+        return len(barren), returning
+
     # -- growth ------------------------------------------------------------------------------------------
 
     def growth(self, names: Collection[str]) -> dict[str, float]:
         """Return the suspicion of each name by its growth; deferred URLs of the least suspect name come first."""
-        suspects = {_place_of(name) for name, tally in self._tallies.items() if tally.is_suspect(name)}
+        suspects = {place_of(name) for name, tally in self._tallies.items() if tally.is_suspect(name)}
         return {name: self._growth_of(name, suspects) for name in names if name in self._tallies}
 
     def _growth_of(self, name: str, suspects: set[str]) -> float:
-        is_alone = suspects <= {_place_of(name)}
+        is_alone = suspects <= {place_of(name)}
         growth = self._tallies[name].suspicion(name, is_alone=is_alone)
         if growth or "?" in name:
             return growth
@@ -178,20 +215,21 @@ class TemplateBudget:
         tally.peak = max(tally.peak, tally.waiting)
         tally.grown = tally.tried
         limit = self._limit_of(name, tally)
-        if tally.grown < limit << tally.extensions:
+        fed = _FED_WEIGHT * tally.spread.fed if self._is_empty_calendar(name, tally) else 0
+        if tally.grown + fed < limit << tally.extensions:
             return False
         if not (tally.is_combined or tally.is_dated) and tally.yields.slow_down:
             tally.extensions += 1
             return False
         # A page at the root of a host belongs to no folder that could be a trap as a whole.
-        tally.is_endless = name != _root_of(name)
+        tally.is_endless = name != root_of(name)
         return tally.is_endless
 
     def _limit_of(self, name: str, tally: TemplateTally) -> int:
         limits, scale = self.limits, max(1.0, self.fetched / self.limits.pages)
         if tally.is_combined:
             limit, least = limits.combined, limits.least
-        elif tally.is_dated:
+        elif self._is_empty_calendar(name, tally):
             limit, least = limits.dated, limits.least
         elif tally.yields.mean >= _BRANCHING:
             # A set in which each page leads to two others grows until half of it is fetched, and then drains.
@@ -206,6 +244,14 @@ class TemplateBudget:
         is_used_up = self._grown_beside(name) >= limits.others * scale
         return round((min(limit, least) if is_used_up else limit) * scale)
 
+    def _is_empty_calendar(self, name: str, tally: TemplateTally) -> bool:
+        """True for pages with dates that are nearly the same, as are the pages elsewhere that they lead to."""
+        if not (tally.is_dated and tally.spread.is_uniform):
+            return False
+        fed = [place for place, feeders in self._feeders.items() if place_of(name) in feeders]
+        tallies = [self._tallies.get(place) or self._tallies.get(f"{place}?…") for place in fed]
+        return all(each.spread.is_uniform for each in tallies if each is not None)
+
     def _limit_of_chain(self, name: str, tally: TemplateTally, grown_beside: int, scale: float) -> int:
         limits = self.limits
         if tally.is_empty_list(name) and grown_beside >= limits.others * scale:
@@ -214,9 +260,9 @@ class TemplateBudget:
 
     def _grown_beside(self, name: str) -> int:
         """Return the pages of growth of all suspects except those that count the same pages as this name."""
-        own, grown = _place_of(name), Counter[str]()
+        own, grown = place_of(name), Counter[str]()
         for suspect, pages in self._suspects.items():
-            place = _place_of(suspect)
+            place = place_of(suspect)
             if place != own:
                 grown[place] = max(grown[place], pages)
         return grown.total()
@@ -257,15 +303,29 @@ class TemplateBudget:
             del tally.words[next(iter(tally.words))]
         return unseen
 
+    def _why_deferred(self, template: str, found_on: str) -> Trap | None:
+        names = self._names_of(template, found_on)
+        if self._find_starved(names) is not None:
+            return Trap.NO_NEW_CONTENT
+        return Trap.INVENTED_LINKS if self._find_invented(names) is not None else None
+
     def _is_starved(self, tally: TemplateTally) -> bool:
         limits = self.limits
         least = min(limits.barren_growing, limits.barren_pages) if tally.spread.grows else limits.barren_pages
         return tally.barren >= least
 
-    def _find_starved(self, template: str) -> str | None:
+    def _find_starved(self, names: Sequence[str]) -> str | None:
         tallies = self._tallies
-        for name in names_of(template):
+        for name in names:
             if (tally := tallies.get(name)) is not None and self._is_starved(tally):
+                return name
+        return None
+
+    def _find_invented(self, names: Sequence[str]) -> str | None:
+        """Return the name of a set that looks like a maze although its pages have new words."""
+        for name in names:
+            tally = self._tallies.get(name)
+            if tally is not None and tally.spread.pages >= self.limits.invented and tally.spread.is_invented:
                 return name
         return None
 
@@ -337,23 +397,3 @@ class TemplateBudget:
         del self._tallies[oldest]
         self._suspects.pop(oldest, None)
         self._touched.add(oldest)
-
-
-def _has_new_word(words: Sequence[int], unseen: Sequence[int], *, is_template: bool) -> bool:
-    """One word is enough, for that may be the name of a thing; of numbers it has to be some.
-
-    Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
-    """
-    numbers = sum(word >= NUMBERS_FROM for word in unseen)
-    least = 0 if is_template else len(words) // _WORDS_FOR_ONE
-    return len(unseen) - numbers > least or numbers >= _SOME_NUMBERS or not words
-
-
-def _root_of(name: str) -> str:
-    """Return the name that counts all pages directly below the host."""
-    return family_of(name.partition("/")[0] + "/x")
-
-
-def _place_of(name: str) -> str:
-    """Return the path or folder that a template shares with its second name."""
-    return name.partition("?")[0] if "?" in name else family_of(name)

@@ -73,10 +73,22 @@ class Spread:
     leaves: int = 0  # pages without any link to another page beside them
     closing: set[int] = field(default_factory=set)  # known pages that other pages beside them lead to; the first few
     leads_back: bool = False  # a page leads to the page on which it was found, or to another known page beside it
+    fed: int = 0  # new addresses elsewhere whose pages bring nothing new, as the days of a month
+    similar: int = 0  # pages whose content is near to that of another page beside them
+    dry: int = 0  # pages since the last one with new content, or one more than that of a template it led to
 
     def document(self) -> list[Any]:
         counts = [self.pages, self.added, self.repeats, self.gap, self.longest_gap]
-        return [*counts, round(self.recent, 3), self.leaves, sorted(self.closing), int(self.leads_back)]
+        return [
+            *counts,
+            round(self.recent, 3),
+            self.leaves,
+            sorted(self.closing),
+            int(self.leads_back),
+            self.fed,
+            self.dry,
+            self.similar,
+        ]
 
     @staticmethod
     def of(document: Sequence[Any]) -> "Spread":
@@ -87,6 +99,7 @@ class Spread:
             spread.recent = spread.added / spread.pages  # as an earlier version wrote it
         # Earlier versions did not store this; True is the harmless value.
         spread.leads_back = bool(document[8]) if len(document) > 8 else True
+        spread.fed, spread.dry, spread.similar = document[9:12] if len(document) > 11 else (0, 0, 0)
         return spread
 
     def add(
@@ -94,13 +107,17 @@ class Spread:
         added: int,
         *,
         is_again: bool = False,
+        is_similar: bool = False,
         is_dated: bool = False,
         closing: Collection[int] = (),
         leads_back: bool = False,
+        fed: int = 0,
     ) -> None:
         self.pages += 1
         self.added += added
+        self.fed += fed
         self.repeats += is_again
+        self.similar += is_similar
         window = max(_WINDOW_DATED if is_dated else _WINDOW, _WINDOW_GAPS * self.longest_gap)
         self.recent += (added - self.recent) / min(self.pages, window)
         self.closing.update(islice(closing, max(0, _MAX_CLOSING - len(self.closing))))
@@ -113,10 +130,22 @@ class Spread:
             self.longest_gap = max(self.longest_gap, self.gap)
         self.gap = 0
 
+    def note_content(self, *, is_new: bool, led_to: Collection[int]) -> None:
+        """Count the pages since something new came. `led_to`: the same counts of templates elsewhere, of new addresses.
+
+        A page has a higher count than the templates it depends on, so two that only lead to each other count up.
+        """
+        self.dry = 0 if is_new else min((self.dry, *led_to)) + 1
+
     @property
     def is_repeated(self) -> bool:
         """True if most pages repeat the content of other pages."""
         return 2 * self.repeats > self.pages
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if most pages are nearly the same, except for a date or a few words."""
+        return 2 * self.similar > self.pages
 
     @property
     def grows(self) -> bool:
@@ -133,7 +162,7 @@ class Spread:
     @property
     def _is_one_way(self) -> bool:
         """True if no page leads to more than one new page, and none leads back."""
-        return not self.leads_back and self.added <= self.pages
+        return not (self.leads_back or self.fed) and self.added <= self.pages
 
     def is_growing(self, shape: Shape) -> bool:
         """True for a set whose own pages lead to its URLs, and which does not drain."""
@@ -156,10 +185,12 @@ class Spread:
         free, weight = self._weigh(shape)
         if free and is_alone:
             free = _FREE_IF_ALONE
-        return float(min(self.pages, free) + max(0, self.pages - free) * weight)
+        pages = self.pages + self.fed
+        return float(min(pages, free) + max(0, pages - free) * weight)
 
     def _weigh(self, shape: Shape) -> tuple[int, float]:
-        if shape in (Shape.DATED, Shape.NUMBERED_LIST):
+        # The page numbers of a list are no evidence while the list names something.
+        if shape is Shape.DATED or (shape is Shape.NUMBERED_LIST and not self.fed):
             return _STRUCTURAL
         if shape is Shape.COMBINED and self.recent >= _WIDE_RATE:
             return _COMBINATIONS
@@ -203,6 +234,11 @@ class Yields:
 
     @property
     def slow_down(self) -> bool:
-        """True if the second half of the pages led to clearly fewer new ones than the first half."""
-        half = len(self._blocks) // 2
-        return half > 0 and sum(self._blocks[-half:]) < _SLOWING * sum(self._blocks[:half])
+        """True if the second half of the pages led to clearly fewer new ones than the first half, and the last quarter
+        to fewer than the one before: a grid of dates narrows at first, and then leads to one page per page for ever.
+        """
+        half, quarter = len(self._blocks) // 2, len(self._blocks) // 4
+        if sum(self._blocks[-half:]) >= _SLOWING * sum(self._blocks[:half]) or half == 0:
+            return False
+        last, before = sum(self._blocks[-quarter:]), sum(self._blocks[-2 * quarter : -quarter])
+        return quarter == 0 or last < max(_SLOWING * before, _DRAINING * quarter * self._pages)

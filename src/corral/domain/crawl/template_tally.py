@@ -4,11 +4,41 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.crawl.fingerprint import WordMemory
+from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory
 from corral.domain.crawl.template_growth import Shape, Spread, Yields
 from corral.domain.crawl.traps import has_token, is_numbered_list
 
 _KEPT_WORDS = 256
+_SOME_NUMBERS = 3
+_WORDS_FOR_ONE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class TrapLimits:
+    query_variants: int = 500  # addresses of one path that differ in the query only, before more of them are deferred
+    barren_pages: int = 12  # without anything new: the template is starved
+    barren_growing: int = 4  # where each of them leads to one more or to several
+    templates: int = 500  # remembered; the one unused for longest is forgotten first
+    prints: int = 8  # remembered of one template
+    words: int = 256  # remembered of one template
+    # How many barren pages of a template may be fetched while it keeps growing.
+    chain: int = 620  # each page leads to one more: long galleries and archives look like this
+    chain_alone: int = 920  # where nothing else is suspected
+    branching: int = 300  # each page leads to several more, and as many as at first
+    branching_found: int = 1_840  # or until those have led to this many
+    combined: int = 300  # several parameters in all combinations
+    dated: int = 250  # calendars whose pages repeat each other; others have the limit of a chain
+    numbered: int = 200  # a chain that counts the pages of a list, all of them the same, beside other suspects
+    # Once all others but chains have grown for this many pages, each may use the least only.
+    others: int = 100
+    least_branching: int = 64
+    least_branching_found: int = 640
+    least_repeated_found: int = 400  # where all pages have the same content
+    least: int = 32
+    # The limits hold for crawls of this many pages, and rise with larger ones.
+    pages: int = 5_000
+    # Pages with new words of a name whose links look invented, before the others are deferred.
+    invented: int = 100
 
 
 @dataclass(slots=True)
@@ -76,3 +106,13 @@ class TemplateTally:
         if self.is_combined:
             return Shape.COMBINED
         return Shape.TOKEN if has_token(name) else Shape.PLAIN
+
+
+def has_new_word(words: Sequence[int], unseen: Sequence[int], *, is_template: bool) -> bool:
+    """One word is enough, for that may be the name of a thing; of numbers it has to be some.
+
+    Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
+    """
+    numbers = sum(word >= NUMBERS_FROM for word in unseen)
+    least = 0 if is_template else len(words) // _WORDS_FOR_ONE
+    return len(unseen) - numbers > least or numbers >= _SOME_NUMBERS or not words

@@ -43,11 +43,12 @@ class Trap(StrEnum):
     # Suspected: the address is fetched after all others.
     QUERY_VARIANTS = "query_variants"
     NO_NEW_CONTENT = "no_new_content"
+    INVENTED_LINKS = "invented_links"
     # Proven by growth: the pages of the template bring nothing but ever more addresses of the same template.
     ENDLESS = "endless_growth"
 
 
-DEFERRING = frozenset({Trap.QUERY_VARIANTS, Trap.NO_NEW_CONTENT})
+DEFERRING = frozenset({Trap.QUERY_VARIANTS, Trap.NO_NEW_CONTENT, Trap.INVENTED_LINKS})
 PROVEN = frozenset(Trap) - DEFERRING
 
 
@@ -61,6 +62,17 @@ def shape_of(url: str, today: date) -> Trap | None:
         if surplus >= MAX_REPEATS and any(segments.count(each) > MAX_REPEATS for each in set(segments)):
             return Trap.REPEATED_SEGMENTS
     return Trap.CALENDAR if _is_far_date(url, today.year) else None
+
+
+def is_named_by_list(trap: str | None, page_url: str, today: date) -> bool:
+    """True for a far date on a page that names no date, or a far one itself, as the index of an old newspaper does.
+
+    A generated calendar starts near today: it reaches far dates only from pages with nearer ones.
+    """
+    if trap != Trap.CALENDAR or not is_dated(page_url):
+        return trap == Trap.CALENDAR
+    month = _MONTH.search(page_url, page_url.find("/", 8))
+    return _is_far_date(page_url, today.year) or (month is not None and int(month[1]) < today.year - YEARS_BACK)
 
 
 def _is_far_date(url: str, this_year: int) -> bool:
@@ -139,6 +151,16 @@ def variants_of(template: str) -> str | None:
 def names_of(template: str) -> tuple[str, ...]:
     """Return the names that a page of this template is counted by. No URL contains the ellipsis."""
     return (template, variants_of(template) or family_of(template))
+
+
+def root_of(name: str) -> str:
+    """Return the name that counts all pages directly below the host."""
+    return family_of(name.partition("/")[0] + "/x")
+
+
+def place_of(name: str) -> str:
+    """Return the path or folder that a template shares with its second name."""
+    return name.partition("?")[0] if "?" in name else family_of(name)
 
 
 def list_beside(url: str, links: Iterable[str]) -> list[str]:

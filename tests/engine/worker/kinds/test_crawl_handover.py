@@ -50,6 +50,15 @@ def test_a_place_that_goes_is_forgotten() -> None:
     assert not [name for name in told["tallies"] if name.startswith("a.test")], "another one keeps it now"
 
 
+def test_a_far_date_is_fetched_where_a_list_names_it() -> None:
+    memory = CrawlMemory(CrawlPlan.of({"start_urls": ["http://a.test/"]}))
+    link = DiscoveredLink("http://a.test/issue/1650-01-01", "k", "a.test", 2, Trap.CALENDAR)
+    for url, reason in (("http://a.test/day/2026-11-15", "calendar"), ("http://a.test/issues", None)):
+        page = item(1)._replace(url=url)
+        ended = ItemResult(page.id, page.key, ItemState.DONE, found=(link,), seen=PageSignals())
+        assert [each.reason for each in memory.process_result(page, ended).found] == [reason]
+
+
 def test_links_to_what_others_have_are_judged_by_them() -> None:
     plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
     memory = CrawlMemory(plan)

@@ -6,11 +6,12 @@ from corral.cli.render import printable
 from corral.cli.verbs.crawl.left_out import describe_left_out
 from corral.domain.crawl.crawl import LEFT_OUT, Counts
 from corral.domain.crawl.summary import TRAP_OPTION
+from corral.domain.crawl.traps import DEFERRING
 from corral.domain.runs.run import Run
 from corral.domain.verdicts.run_verdict import DATA_VERDICT
 
 _SHOWN = 5
-_PUT_OFF = "no_new_content"
+_PUT_OFF = frozenset(trap.value for trap in DEFERRING)
 _RULES = {
     "endless_growth": "leads to ever more pages like itself",
     "calendar": "names a date far from today",
@@ -18,6 +19,7 @@ _RULES = {
     "too_many_segments": "has too many parts in its path",
     "query_variants": "is one of very many queries of one path",
     "no_new_content": "is like pages that brought nothing new",
+    "invented_links": "only leads to ever new pages, as a maze does",
 }
 _LISTED = ("failed", "missing", "deferred")
 
@@ -27,7 +29,7 @@ def lines_of(run: Run, counts: Counts) -> list[str]:
     lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
     held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
     # Content evidence only defers addresses: the budget stopped the remaining ones, not the rule.
-    late = [each for each in held_back if each["reason"] == _PUT_OFF and run.stats.get("stopped_by")]
+    late = [each for each in held_back if each["reason"] in _PUT_OFF and run.stats.get("stopped_by")]
     if trapped := [each for each in held_back if each not in late]:
         lines += _describe_deferred(
             trapped, f"addresses were held back as parts of a trap; {TRAP_OPTION} fetches them:"

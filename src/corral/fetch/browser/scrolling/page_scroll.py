@@ -71,7 +71,7 @@ class PageScroller:
 
     def __init__(self, visit: PageVisit, plan: ScrollPlan, until: float) -> None:
         self._visit = visit
-        self._until = until
+        self.until = until
         options = {
             "words": json.dumps(MORE_PATTERN),
             "scrolls": json.dumps(plan.moves),
@@ -84,7 +84,7 @@ class PageScroller:
 
     @property
     def is_late(self) -> bool:
-        return time.monotonic() >= self._until
+        return time.monotonic() >= self.until
 
     async def measure(self) -> Extent | None:
         return await self._evaluate(self._look)
@@ -93,7 +93,7 @@ class PageScroller:
         """Scroll or press once; returns the extent after the page has come to rest."""
         await self._evaluate(self._move)
         began = time.monotonic()
-        ends_at = min(self._until, began + _LONGEST_STEP_S)
+        ends_at = min(self.until, began + _LONGEST_STEP_S)
         now = await self.measure()
         while time.monotonic() < ends_at:
             await asyncio.sleep(_POLL_S)
@@ -137,6 +137,8 @@ async def scroll_to_end(scroller: PageScroller, max_steps: int, rows: RowCollect
         await rows.collect()
         now = await scroller.move(extent)
         await rows.collect()
+        if rows.is_suspect:
+            await rows.confirm(scroller.until)
         if rows.is_recycling:
             return False
         if now is None or not now.has_more_than(extent):

@@ -15,7 +15,8 @@ _AT_REST = 3  # steps at the end without anything new
 # The state lives in our isolated world, which the page cannot see and which ends with the document.
 _COLLECT = r"""(() => {
   const state = globalThis.__corralRows ||= {
-    lists: new Map(), last: new Map(), recycling: new Set(), rows: 0, chars: 0, isFull: false};
+    lists: new Map(), first: new Map(), last: new Map(), recycling: new Set(), suspects: new Set(),
+    rows: 0, chars: 0, isFull: false};
   const pathOf = node => {
     const parts = [];
     for (let each = node; each && each !== document.documentElement; each = each.parentElement) {
@@ -46,12 +47,16 @@ _COLLECT = r"""(() => {
       if (known.has(key)) continue;
       const html = row.outerHTML;
       if (state.rows >= 20000 || state.chars + html.length > %(max_chars)d) { state.isFull = true; continue; }
-      known.set(key, html); state.rows += 1; state.chars += html.length; fresh += 1;
+      known.set(key, html); state.rows += 1; state.chars += html.length;
+      // A clock beside a virtual list never comes to rest.
+      if (!state.recycling.size || state.recycling.has(path)) fresh += 1;
     }
-    // Rows whose elements were removed, or lead elsewhere now. A text that changes in place is a clock or a price.
-    const gone = [...(state.last.get(path) || [])].filter(([key, row]) =>
-      !now.has(key) && (!row.isConnected || row.matches("a[href], :has(a[href])")));
+    if (!state.first.has(path)) state.first.set(path, new Set(now.keys()));
+    // Rows whose elements were removed, or lead elsewhere now. A text that changes in place may be a clock or a price.
+    const before = [...(state.last.get(path) || [])].filter(([key]) => !now.has(key));
+    const gone = before.filter(([, row]) => !row.isConnected || row.matches("a[href], :has(a[href])"));
     if (gone.length >= %(min_gone)d) state.recycling.add(path);
+    else if (before.length >= Math.max(%(min_gone)d, now.size / 2)) state.suspects.add(path);
     state.last.set(path, now);
   }
   const root = document.scrollingElement || document.documentElement;
@@ -60,14 +65,36 @@ _COLLECT = r"""(() => {
     ["auto", "scroll"].includes(getComputedStyle(each).overflowY)).slice(0, 20);
   const move = %(move)d;
   let isAtEnd = true;
+  // The rows of a list may fill less than a screen. Only the outermost lists count, not the cells of their rows.
+  const outermost = [...state.recycling].filter(path =>
+    ![...state.recycling].some(each => path.startsWith(each + " > ")));
+  const heights = outermost.map(path => document.querySelector(path)?.offsetHeight || Infinity);
   for (const each of [root, ...inside]) {
     const screen = each === root ? innerHeight : each.clientHeight;
     if (each.scrollTop + screen < each.scrollHeight - 2) isAtEnd = false;
-    if (move < 0) each.scrollTop = 0; else if (move > 0) each.scrollTop += Math.max(50, screen * 0.8);
+    if (move < 0) each.scrollTop = 0;
+    else if (move > 0) each.scrollTop += Math.max(50, 0.8 * Math.min(screen, ...heights));
   }
   // Rows seen on the way to the end come after those seen from the top on, and only where they were not seen again.
   if (move < 0) Object.assign(state, {earlier: state.lists, lists: new Map(), rows: 0, chars: 0});
-  return [fresh, state.recycling.size > 0, isAtEnd, state.isFull];
+  return [fresh, state.recycling.size > 0, isAtEnd, state.isFull, state.suspects.size > 0];
+})()"""
+# Lists whose texts changed in place recycle their rows if the first rows are back at the top: a clock goes on.
+_TO_TOP = r"""(() => {
+  const root = document.scrollingElement || document.documentElement;
+  for (const each of [root, ...document.querySelectorAll("div, main, section, ul, ol, article")])
+    if (each.scrollTop) each.scrollTop = 0;
+  return true;
+})()"""
+_CONFIRM = r"""(() => {
+  const state = globalThis.__corralRows;
+  for (const path of state ? state.suspects : []) {
+    const first = state.first.get(path), list = document.querySelector(path);
+    const now = new Set([...(list ? list.children : [])].map(row => row.textContent.trim().slice(0, 2000)));
+    if (2 * [...first].filter(key => now.has(key)).length >= first.size) state.recycling.add(path);
+  }
+  if (state) { state.suspects.clear(); state.last.clear(); }
+  return Boolean(state && state.recycling.size);
 })()"""
 # A copy of the document in which each recycling list has all rows that were seen, in the order of the page.
 # Cells of a recycled row change with it, so only the outermost list counts.
@@ -88,12 +115,16 @@ _MERGE = r"""(() => {
 
 
 class RowCollector:
-    """`is_recycling` is set once rows have left the document; `is_whole` is false if a limit was reached."""
+    """`is_recycling` is set once rows have left the document; `is_whole` is false if a limit was reached.
+
+    `is_suspect` is set while texts of rows have changed in place, until `confirm` tells why.
+    """
 
     def __init__(self, visit: PageVisit, max_chars: int) -> None:
         self._visit = visit
         self._max_chars = max_chars
         self.is_recycling = False
+        self.is_suspect = False
         self.is_whole = True
 
     async def collect(self, move: int = 0) -> tuple[int, bool]:
@@ -103,11 +134,18 @@ class RowCollector:
         )
         if not isinstance(found, list):
             return 0, False
-        fresh, is_recycling, is_at_end, is_full = found
+        fresh, is_recycling, is_at_end, is_full, self.is_suspect = found
         self.is_recycling = self.is_recycling or bool(is_recycling)
         if is_full:
             self.is_whole = False
         return int(fresh), bool(is_at_end)
+
+    async def confirm(self, until: float) -> None:
+        """Scroll to the top, and see whether the rows that changed in place are there again."""
+        self.is_suspect = False
+        await self._visit.evaluate(_TO_TOP)
+        await self._settle(until)
+        self.is_recycling = self.is_recycling or await self._visit.evaluate(_CONFIRM) is True
 
     async def collect_all(self, max_scrolls: int, until: float) -> None:
         """Scroll from top to end, less than a screen at a time, so that every row appears."""

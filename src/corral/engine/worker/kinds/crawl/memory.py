@@ -108,14 +108,15 @@ class CrawlMemory:
         new: list[DiscoveredLink] = []
         # The worker that owns another host decides about its links before it fetches them.
         own = host_key_of_url(item.url) if self._is_shared else None
-        for each in found:
+        for link in found:
+            each = link if self.traps is None else self.traps.pardon(item, link)
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
                 continue
             # Reported, whether deferred or not; the rules are not applied to it again.
             self._told[each.key] = each.reason
             self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
             is_judged = self.traps is not None and own in (None, host_key_of(each.host))
-            new.append(self.traps.let_in(each) if self.traps is not None and is_judged else each)
+            new.append(self.traps.let_in(item, each) if self.traps is not None and is_judged else each)
         while len(self._told) > _MAX_TOLD:
             del self._told[next(iter(self._told))]
         return tuple(new)

@@ -4,6 +4,7 @@ The counts go to the store with the results of the pages, a few times a second; 
 """
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 from zlib import crc32
 
@@ -11,7 +12,7 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.fingerprint import PrintMemory
 from corral.domain.crawl.item import PAGE, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, list_beside, template_of
+from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, is_named_by_list, list_beside, template_of
 
 _TELL_EVERY_S = 0.5
 # Pages after a restart or a handover whose links may only seem new.
@@ -30,27 +31,33 @@ class CrawlTraps:
         self._told_at = 0.0
         self._has_read_deferred = False  # since the last report; the order of deferred items depends on it
 
-    def let_in(self, found: DiscoveredLink) -> DiscoveredLink:
-        """Return a new address, unchanged or with the rule that defers or refuses it."""
+    def pardon(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
+        """Return a link without the rule about its shape if the page is a list that names it."""
+        is_listed = found.kind == PAGE and is_named_by_list(found.reason, item.url, datetime.now(UTC).date())
+        return found._replace(reason=None) if is_listed else found
+
+    def let_in(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
+        """Return a new address on the page of `item`, unchanged or with the rule that defers or refuses it."""
         if found.kind != PAGE:
             return found
         if found.reason is not None:
             # The template is part of the summary.
             return found._replace(message=template_of(found.url)) if found.reason in PROVEN else found
-        template = template_of(found.url)
-        trap = self._budget.admit(template)
-        return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap))
+        template, page = template_of(found.url), template_of(item.url)
+        trap = self._budget.admit(template, page)
+        return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap, page))
 
     def hold(self, item: Item) -> ItemResult | None:
         """Return the result of an item that the rules defer or refuse by now, or None."""
         if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
             return None
         template = template_of(item.url)
-        trap = self._budget.hold(template, is_deferred=item.is_deferred)
+        page = None if item.found_on is None else template_of(item.found_on)
+        trap = self._budget.hold(template, is_deferred=item.is_deferred, found_on=page)
         if trap is None:
             return None
         to = ItemState.DEFERRED if trap in DEFERRING else ItemState.SKIPPED
-        return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap))
+        return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap, page))
 
     def observe(
         self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]
