@@ -122,7 +122,7 @@ sessions = sa.Table(
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("kid", sa.Text, nullable=False),
-    # What they say only the vault can read.
+    # Encrypted; only the vault can read them.
     sa.Column("wrapped_key", sa.Text, nullable=False),
     sa.Column("box", sa.Text, nullable=False),
     sa.Column("about", Document, nullable=False),
@@ -331,7 +331,7 @@ hosts = sa.Table(
     sa.Column("opened_at", Millis),  # its breaker is open since then
     sa.Column("probed_at", Millis),  # and one request is on its way
     sa.Column("blocked_until", Millis, nullable=False),  # it asked for that
-    # What a person has said of its pace.
+    # The pace that a person has set.
     sa.Column("concurrency", sa.Integer),
     sa.Column("delay_ms", sa.Integer),
     sa.Column("updated_at", Millis, nullable=False),

@@ -15,7 +15,7 @@ from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.template_tally import TemplateTally, TrapLimits, has_new_word
 from corral.domain.crawl.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
-# Of a text in a set whose links look invented, more than one word in this many has to be new.
+# Where links look invented, a text is new only if more than one word in this many is new.
 _WORDS_OF_INVENTED = 4
 _FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
 _FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new

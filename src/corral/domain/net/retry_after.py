@@ -11,7 +11,7 @@ def retry_after_s(value: str | None, now: datetime) -> float | None:
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:
-    """What the header says, however absurd."""
+    """Return the value of the header without any limit."""
     if value is None:
         return None
     text = value.strip()

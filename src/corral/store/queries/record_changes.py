@@ -118,7 +118,7 @@ def count(tx: Tx, comparison: RunComparison) -> tuple[dict[RowChange, int], int]
 
 
 def next_unverified(tx: Tx, comparison: RunComparison, after: str) -> tuple[int, str | None]:
-    """Of the next rows without a digest: how many have not changed, and where to go on."""
+    """Return how many of the next rows without a digest have not changed, and the position after them."""
     page = _next_seen(tx, comparison, frozenset({_UNVERIFIED}), after, MAX_CHANGES)
     same = sum(row.change is RowChange.UNCHANGED for row in page.rows)
     return same, None if page.cursor is None else page.cursor.partition(":")[2]
@@ -127,7 +127,7 @@ def next_unverified(tx: Tx, comparison: RunComparison, after: str) -> tuple[int,
 def next_page(
     tx: Tx, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None, limit: int
 ) -> ChangePage:
-    """The next rows of these kinds: those of the later run first, then those that only the earlier one has.
+    """Return the next rows of these kinds: those of the later run first, then those that only the earlier one has.
 
     A page may be empty although others follow.
     """
@@ -163,14 +163,14 @@ def _next_absent(tx: Tx, comparison: RunComparison, after: str, limit: int) -> C
 
 
 def _follow(part: str, scanned: list[Row], wanted: list[Row], chosen: int) -> str | None:
-    """Where to go on: behind the last row that was taken, or behind all that were looked at."""
+    """Return the position after the last row that was taken, or after all rows that were read."""
     if chosen < len(wanted):
         return f"{part}:{wanted[chosen - 1][0]}"
     return f"{part}:{scanned[-1][0]}" if len(scanned) == _SCAN else None
 
 
 def _fit(tx: Tx, rows: list[tuple[str | None, ...]], limit: int) -> int:
-    """How many of the rows fit into memory, at least one."""
+    """Return how many of the rows fit into memory, at least one."""
     rows = rows[:limit]
     ids = [id_ for row in rows for id_ in row if id_ is not None]
     found = tx.many_returning(_SIZES[tx.is_postgres], [values(id=id_) for id_ in ids])

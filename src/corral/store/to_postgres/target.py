@@ -25,7 +25,7 @@ _WRITE_MARK = "INSERT INTO corral_meta VALUES (%s, %s) ON CONFLICT (key) DO UPDA
 
 
 def place_of(url: str) -> str:
-    """Where it is, as it may be shown: without a user and a password."""
+    """Return the URL of the target without user and password."""
     try:
         told = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://", 1))
     except psycopg.ProgrammingError:
@@ -79,7 +79,7 @@ def lock(target: Target) -> None:
 
 
 def empty(target: Target) -> None:
-    """Of what an unfinished move left."""
+    """Delete the rows that an unfinished migration left."""
     names = sql.SQL(", ").join(sql.Identifier(table.name) for table in metadata.sorted_tables)
     target.execute(sql.SQL("TRUNCATE {} RESTART IDENTITY").format(names))
 
@@ -99,7 +99,7 @@ def now_ms(target: Target) -> int:
 
 
 def give_back(target: Target) -> int:
-    """What was being worked on at the old place is queued here; how many runs."""
+    """Queue the runs that were running in the old database; return their number."""
     compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
     tx = PostgresTx(target, compiler, FeedGaps())
     tx.now_ms = tx.wall_ms = now_ms(target)

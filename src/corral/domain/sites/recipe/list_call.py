@@ -173,7 +173,7 @@ def _explain_slot(slot: JsonPath, before: Call, after: Call, shown: ListCall) ->
 
 
 def _first_step(slot: JsonPath, second: int) -> int:
-    """Of a number that the first request lacks: page 2 follows page 1, offset 20 follows 0."""
+    """Return the step of a number that the first request lacks: page 2 follows page 1, offset 20 follows 0."""
     return 1 if _plain(slot[-1]) in _COUNTING else second
 
 

@@ -51,7 +51,7 @@ _HELD_BACK = (
     .order_by(sa.func.count().desc(), items.c.message)
     .limit(param("limit"))
 )
-# What a rule against traps holds back, whether it is proven to be one or was only put off until the end.
+# Items that trap detection holds back: proven traps, and deferred items that were not reached.
 _HELD_PAGES = (
     sa.select(*_SHOWN)
     .where(

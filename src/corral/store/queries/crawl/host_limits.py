@@ -53,7 +53,7 @@ def recount(tx: Tx, run_id: str) -> None:
 
 
 def within(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> list[Row]:
-    """Those of the rows whose host may be asked for another page, counted. What is tried again was counted before."""
+    """Return the rows whose host has room for another page, and count them. Retries were counted before."""
     pages: dict[str, int] = {}
     kept: list[Row] = []
     new: Counter[str] = Counter()
@@ -73,7 +73,7 @@ def within(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> list[Row]:
 
 
 def skip(tx: Tx, run_id: str, hosts: Collection[str]) -> int:
-    """What else is known of hosts that have given all they may; how much that was."""
+    """Skip the remaining items of hosts that have reached their limit; return their number."""
     given = values(run_id=run_id, limit=_AT_ONCE, wall=tx.wall_ms)
     return sum(tx.run(_SKIP, {**given, "host": host}) for host in sorted(hosts))
 

@@ -38,7 +38,7 @@ _PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param
 
 
 def restore(tx: Tx, context: CrawlStepContext, chosen: Sequence[Row]) -> Sequence[Row]:
-    """As many pages of each host as were chosen; those that were found first, although a later time was booked."""
+    """Return the chosen number of pages of each host in order of discovery, even if a later time is booked for them."""
     key = values(run_id=context.run_id, helper=context.number)
     if not chosen or not tx.all(_HAS_WAITING, key):
         return chosen

@@ -73,7 +73,7 @@ _FRESH_LEASED = (
     .where(_OF_ITEMS, is_state(items.c.state, ItemState.LEASED), items.c.due_at != sa.literal_column(str(DEFERRED_DUE)))
     .limit(1)
 )
-# Of names that do not grow, items of this many are looked at for the next ones.
+# The next items come from at most this many names that do not grow.
 _MOST_NAMES = 16
 # Pages of one growing name that are read at once.
 _MOST_AT_ONCE = 16

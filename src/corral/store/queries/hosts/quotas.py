@@ -66,12 +66,12 @@ def _take(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
 
 
 def find_contested(tx: Tx, owner: Owner) -> dict[str, bool]:
-    """Where this node has a part, or waits for one, and another does, too; and whether one of those has none."""
+    """Return the hosts that this node shares with another, and whether a node waits for a quota of the host."""
     return {host_key: slots == 0 for host_key, slots in tx.all(_CONTESTED, values(owner=owner))}
 
 
 def renew(tx: Tx, owner: Owner) -> None:
-    """All that a node has; those of nodes that have not been heard of for a minute are cleared away."""
+    """Renew all quotas of a node, and delete those of nodes that have been silent for a minute."""
     tx.run(_RENEW, values(owner=owner, until=tx.now_ms + _PART_MS))
     tx.run(_CLEAN, values(before=tx.now_ms - _CLEAN_MS))
 
