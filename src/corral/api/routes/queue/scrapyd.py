@@ -68,9 +68,11 @@ async def _schedule(request: Request, corral: App) -> dict[str, Any]:
         raise BadInput(str(error)) from None
     # A wrong argument is refused now, not when the task starts.
     await asyncio.to_thread(plan_task, task, scrapers)
-    if await corral.store.queue.select([task_id]):
+    is_known = bool(await corral.store.queue.select([task_id]))
+    key = registry_key(corral.settings.scraper_config)
+    # Of two requests with one id at the same moment, one imports the task.
+    if is_known or not (await corral.store.queue.add(QueueFile([task], [], []), key)).imported:
         raise BadInput(f"a job {task_id} exists already", field="jobid")
-    await corral.store.queue.add(QueueFile([task], [], []), registry_key(corral.settings.scraper_config))
     corral.pulse.beat()
     return {"jobid": task_id}
 
