@@ -52,8 +52,8 @@ MUTANTS = [
     Mutant(
         "the reaper does not ask whether the lease has expired",
         f"{STORE}/queries/losses.py",
-        '.where(RUNNING, runs.c.lease_until < param("now"))',
-        ".where(RUNNING)",
+        '.where(RUNNING, runs.c.lease_until < param("now"), ',
+        ".where(RUNNING, ",
         "tests/engine/node/test_node.py -k stalled",
     ),
     Mutant(

@@ -14,12 +14,12 @@ from corral.domain.workflows.now import WorkflowNow
 from corral.domain.workflows.parse import parse_workflow
 from corral.store.open import open_store
 from tests.chaos.client import Client, client_of
-from tests.chaos.fleet import Fleet, fleet, until_works
+from tests.chaos.fleet import fleet, until_works
 from tests.chaos.history import check, query
+from tests.chaos.kills import hurt_fleet, kill, start
 from tests.chaos.level import SEED, by_level, make_random
 from tests.chaos.report import report
 from tests.chaos.stack import Stack
-from tests.chaos.test_random_kills import kill, start
 from tests.services import PostgresCluster, RedisServer
 from tests.stack import demo_site
 
@@ -115,7 +115,7 @@ def test_a_killed_fleet_repeats_no_completed_step_and_loses_none(
                 made += [client.post("/workflows", json=body).json()["id"] for _ in range(max(0, _LIVE - live))]
                 time.sleep(rng.uniform(0.1, 0.6))
                 what = rng.choices(["child", "worker", "fleet"], weights=[8, 3, 1])[0]
-                killed[what] += _hurt(running, what, rng.random())
+                killed[what] += hurt_fleet(running, what, rng.random())
             deadline = time.monotonic() + by_level(120, 900)
             while client.get("/workflows?status=running&limit=1").json():
                 assert time.monotonic() < deadline
@@ -132,14 +132,3 @@ async def _read_all(url: str, made: list[str]) -> list[WorkflowNow]:
         return [await store.workflows.get(workflow_id) for workflow_id in made]
     finally:
         await store.close()
-
-
-def _hurt(running: Fleet, what: str, chance: float) -> bool:
-    victim = running.workers[int(chance * len(running.workers))]
-    if what == "child":
-        return running.kill_child(victim)
-    for process in list(running.workers) if what == "fleet" else [victim]:
-        running.kill_worker(process)
-    while len(running.workers) < 2:
-        until_works(running.start_worker("--concurrency", "10", "--beat"))
-    return True

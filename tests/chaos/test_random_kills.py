@@ -1,8 +1,6 @@
 """Workers, nodes and whole installations are killed in random order under load: every good run completes once."""
 
 import asyncio
-import os
-import signal
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,11 +11,12 @@ from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import RunState
 from tests.chaos.claim_order import read_claim_order
 from tests.chaos.client import Client, client_of
-from tests.chaos.fleet import Answers, Fleet, create_job, fleet, submit, until_works, wait_until_drained
+from tests.chaos.fleet import Answers, create_job, fleet, submit, until_works, wait_until_drained
 from tests.chaos.history import check, query, read
+from tests.chaos.kills import hurt_fleet, kill, start
 from tests.chaos.level import SEED, by_level, make_random
 from tests.chaos.report import report
-from tests.chaos.stack import NodeProcess, Stack
+from tests.chaos.stack import Stack
 from tests.engine.builders import drill, states
 from tests.services import PostgresCluster, RedisServer
 from tests.stack import demo_site
@@ -62,29 +61,6 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
         await asyncio.sleep(0.05)
 
 
-def start(stack: Stack) -> NodeProcess:
-    node = stack.node(workers=2, runs_per_process=5)
-    node.wait_for_message("ready")
-    return node
-
-
-def kill(what: str, nodes: list[NodeProcess], stack: Stack, chance: float) -> bool:
-    """Whether there was something to kill: a worker may just have died, and the next one not be there yet."""
-    if what == "worker":
-        pids = [pid for node in nodes for pid in node.worker_pids]
-        try:
-            os.kill(pids[int(chance * len(pids))], signal.SIGKILL)
-        except (IndexError, ProcessLookupError):
-            return False
-        return True
-    dead = list(nodes) if what == "installation" else [nodes[int(chance * len(nodes))]]
-    for node in dead:
-        node.kill()
-        nodes.remove(node)
-    nodes += [start(stack) for _ in dead]
-    return True
-
-
 @pytest.mark.long
 def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer) -> None:
     """The same on PostgreSQL and Celery: workers of a node, nodes, and all of them at once."""
@@ -99,7 +75,7 @@ def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redi
                 submit(made.url, job, 25, answers)
             time.sleep(rng.uniform(0.1, 0.6))
             what = rng.choices(["child", "worker", "fleet"], weights=[8, 3, 1])[0]
-            killed[what] += _hurt(made, what, rng.random())
+            killed[what] += hurt_fleet(made, what, rng.random())
         wait_until_drained(
             made.url, by_level(120, 900), made.logs
         )  # most of 5,000 runs: workers die faster than they work
@@ -113,14 +89,3 @@ def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redi
     assert kinds.count(EventKind.QUARANTINED) == 0
     report(f"fleet: killed {dict(killed)} under {len(answers.ids)} runs: all completed once (seed {SEED})")
     report(f"… {order.describe()}")
-
-
-def _hurt(made: Fleet, what: str, chance: float) -> bool:
-    victim = made.workers[int(chance * len(made.workers))]
-    if what == "child":
-        return made.kill_child(victim)
-    for process in list(made.workers) if what == "fleet" else [victim]:
-        made.kill_worker(process)
-    while len(made.workers) < 2:
-        until_works(made.start_worker("--concurrency", "10", "--beat"))
-    return True

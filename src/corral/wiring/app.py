@@ -216,8 +216,7 @@ def assemble(
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
     jobs = Jobs(store, probe, egress, proxy_options.seal, policy_of)
-    offers = available_strategies(settings)
-    errands = _make_errands(settings, vault, node, door)
+    offers, errands = available_strategies(settings), _make_errands(settings, vault, node, door)
     pools = ProxyPools(store, proxy_options.seal, proxy_options.read_config, notifier.wake)
     return App(
         settings=settings,

@@ -151,9 +151,8 @@ async def worker_kinds(
     agent, limit = config.user_agent, _browser_limits(config)
     browser = BrowserExecutor(egress, robots, agent, limit, folder=folder, reader=pool, proxies=proxies)
     cache = page_cache(config)
-    http = HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies)
     executors: dict[Strategy, Executor] = {
-        Strategy.HTTP: http,
+        Strategy.HTTP: HttpExecutor(egress, robots, pool, cache=cache, proxies=proxies),
         Strategy.API_REPLAY: ApiReplayExecutor(egress, robots, cache=cache, proxies=proxies),
         Strategy.BROWSER: browser,
     }

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from corral.domain.net.address import EgressPolicy
-from corral.domain.workflows.access import DefinitionSource, check_source, trusted_hosts_of
+from corral.domain.workflows.access import DefinitionSource, check_source, find_trusted_hosts
 from corral.domain.workflows.parse import parse_workflow
 from corral.domain.workflows.spec import InvalidWorkflow, find_step_key
 from corral.domain.workflows.templates.registry import TEMPLATES, fill_template
@@ -116,7 +116,7 @@ def test_only_hosts_that_a_person_wrote_are_trusted() -> None:
             {"key": "b", "kind": "webhook", "config": {"url": "${steps.a.output.record.url}"}, "depends_on": ["a"]},
         )
     )
-    assert trusted_hosts_of(spec) == ("127.0.0.1", "b.test")
+    assert find_trusted_hosts(spec) == ("127.0.0.1", "b.test")
 
 
 def test_a_definition_over_http_names_no_code_and_no_private_host() -> None:

@@ -34,7 +34,7 @@ class WorkflowStore(Protocol):
         """The runs of steps that have started and not ended."""
         ...
 
-    async def queued_children(self, workflow_id: str) -> list[Run]:
+    async def list_claimable(self, workflow_id: str) -> list[Run]:
         """The child runs that a node may claim."""
         ...
 

@@ -14,7 +14,7 @@ from corral.domain.workflows.spec import LOCAL_STEP, InvalidWorkflow, StepSpec, 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionSource:
-    """`over_http`: somebody else wrote the definition. It names no code but what the settings allow."""
+    """`over_http`: the definition came from a client. It names no code but what the settings allow."""
 
     over_http: bool = False
     has_handlers: bool = False  # a Python program that executes local steps itself
@@ -62,7 +62,7 @@ def literal_urls(step: StepSpec) -> list[str]:
     return [each for each in given if isinstance(each, str) and not has_reference(each)]
 
 
-def trusted_hosts_of(spec: WorkflowSpec) -> tuple[str, ...]:
+def find_trusted_hosts(spec: WorkflowSpec) -> tuple[str, ...]:
     """The hosts that a person wrote into a definition; those that steps find later are not among them."""
     found: dict[str, None] = {}
     for step in spec.steps:

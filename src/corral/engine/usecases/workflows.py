@@ -10,7 +10,7 @@ from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import RunAction
-from corral.domain.workflows.access import DefinitionSource, check_source, trusted_hosts_of
+from corral.domain.workflows.access import DefinitionSource, check_source, find_trusted_hosts
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.now import WorkflowNow
 from corral.domain.workflows.parse import parse_workflow
@@ -68,7 +68,7 @@ class Workflows:
         """Write a workflow and start it. With a key used before, return the workflow from then and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.workflows.get(known), True
-        trusted = () if source.over_http else (*trusted_hosts_of(spec), *source.trusted_hosts)
+        trusted = () if source.over_http else (*find_trusted_hosts(spec), *source.trusted_hosts)
         setup = {
             **await self._prepare(spec),
             "trusted_hosts": list(dict.fromkeys(trusted)),
@@ -122,5 +122,5 @@ class Workflows:
 
     async def _wake_children(self, workflow_id: str) -> None:
         """Hints for what can start now. Later steps need none: the node that settles a step looks for more."""
-        children = await self._store.workflows.queued_children(workflow_id)
+        children = await self._store.workflows.list_claimable(workflow_id)
         self._wake(*children)

@@ -41,8 +41,8 @@ class SqlWorkflowStore:
         """The runs of steps that have started and not ended."""
         return await self._db.read(lambda tx: control.find_children(tx, workflow_id))
 
-    async def queued_children(self, workflow_id: str) -> list[Run]:
-        return await self._db.read(lambda tx: control.find_queued_children(tx, workflow_id))
+    async def list_claimable(self, workflow_id: str) -> list[Run]:
+        return await self._db.read(lambda tx: control.find_claimable(tx, workflow_id))
 
     async def claim_children(
         self, workflow_id: str, owner: Owner, limit: int, lease_s: float, *, lanes: Lanes, hosts: HostRoom

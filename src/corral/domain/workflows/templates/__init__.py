@@ -1,1 +1,1 @@
-"""Templates of workflows. To add one, write its module here and list its `Template` in `registry`."""
+"""Templates of workflows. To add one, write its module here and list its `WorkflowTemplate` in `registry`."""

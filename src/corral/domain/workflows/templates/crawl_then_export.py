@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corral.domain.workflows.templates.spec import Parameter, Template
+from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +25,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-CRAWL_THEN_EXPORT = Template(
+CRAWL_THEN_EXPORT = WorkflowTemplate(
     "crawl-then-export",
     "crawl a site, then write its records to a file",
     (

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from corral.domain.datasets.steps import ALL_STEPS
-from corral.domain.workflows.templates.spec import Parameter, Template
+from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -22,7 +22,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": "dataset-build", "steps": steps}
 
 
-DATASET_BUILD = Template(
+DATASET_BUILD = WorkflowTemplate(
     "dataset-build",
     "build an image dataset: discover, download, validate, deduplicate, label, export, report, clean up",
     (Parameter("config", "object", "the configuration of the dataset", is_required=True),),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from corral.domain.workflows.spec import MAX_STEPS, InvalidWorkflow
-from corral.domain.workflows.templates.spec import Parameter, Template
+from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": "many-sites", "steps": [*crawls, export]}
 
 
-MANY_SITES = Template(
+MANY_SITES = WorkflowTemplate(
     "many-sites",
     "crawl several sites at once, then write all records to one file",
     (

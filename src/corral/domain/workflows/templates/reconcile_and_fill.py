@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corral.domain.workflows.templates.spec import Parameter, Template
+from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-RECONCILE_AND_FILL = Template(
+RECONCILE_AND_FILL = WorkflowTemplate(
     "reconcile-and-fill",
     "find gaps, let the queue fill them, and check what is still missing",
     (Parameter("sources", "list", "the names of sources of the data inventory; all without it"),),

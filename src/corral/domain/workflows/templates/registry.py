@@ -1,4 +1,4 @@
-"""The templates. To add one, write its module in this package and list its `Template` here."""
+"""The templates. To add one, write its module in this package and list its `WorkflowTemplate` here."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from corral.domain.workflows.templates.crawl_then_export import CRAWL_THEN_EXPOR
 from corral.domain.workflows.templates.dataset_build import DATASET_BUILD
 from corral.domain.workflows.templates.many_sites import MANY_SITES
 from corral.domain.workflows.templates.reconcile_and_fill import RECONCILE_AND_FILL
-from corral.domain.workflows.templates.spec import Template
+from corral.domain.workflows.templates.spec import WorkflowTemplate
 
-_ALL: tuple[Template, ...] = (
+_ALL: tuple[WorkflowTemplate, ...] = (
     CRAWL_THEN_EXPORT,
     MANY_SITES,
     DATASET_BUILD,
     RECONCILE_AND_FILL,
 )
-TEMPLATES: dict[str, Template] = {template.name: template for template in _ALL}
+TEMPLATES: dict[str, WorkflowTemplate] = {template.name: template for template in _ALL}
 
 
 def fill_template(name: str, given: Mapping[str, Any]) -> dict[str, Any]:

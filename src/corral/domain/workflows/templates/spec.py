@@ -34,7 +34,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Template:
+class WorkflowTemplate:
     name: str
     summary: str
     parameters: tuple[Parameter, ...]

@@ -253,7 +253,7 @@ def recover(tx: Tx, workflow_id: str, from_step: str | None = None) -> str:
     return new_run
 
 
-_QUEUED_CHILDREN = (
+_CLAIMABLE_CHILDREN = (
     sa.select(runs)
     .select_from(steps.join(runs, runs.c.id == steps.c.run_id))
     .where(
@@ -265,9 +265,9 @@ _QUEUED_CHILDREN = (
 )
 
 
-def find_queued_children(tx: Tx, workflow_id: str) -> list[Run]:
+def find_claimable(tx: Tx, workflow_id: str) -> list[Run]:
     """The child runs that a node may claim."""
-    return [run_of(row) for row in tx.all(_QUEUED_CHILDREN, values(id=workflow_id))]
+    return [run_of(row) for row in tx.all(_CLAIMABLE_CHILDREN, values(id=workflow_id))]
 
 
 def find_children(tx: Tx, workflow_id: str) -> Sequence[str]:
