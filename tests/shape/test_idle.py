@@ -23,6 +23,7 @@ def list_loaded(statement: str) -> set[str]:
             "import corral.entrypoints.worker_process",
             {"asyncio", "structlog", "orjson", "msgspec", "corral.engine.worker.messages", *FETCHING},
         ),
+        ("from corral.entrypoints.worker_process import load_work; load_work()", {"rich.console", "sqlalchemy"}),
         (
             f"{SERVING} corral.cli.main, corral.wiring.roles, corral.api.app",
             {"alembic", "rich.console", "psycopg", *FETCHING},
@@ -32,7 +33,7 @@ def list_loaded(statement: str) -> set[str]:
             {"sqlalchemy", "celery", "msgspec", "rich.console", *FETCHING},
         ),
     ],
-    ids=["worker process", "API and node", "supervisor"],
+    ids=["worker process", "worker at work", "API and node", "supervisor"],
 )
 def test_an_idle_process_does_not_load(statement: str, spared: set[str]) -> None:
     assert not list_loaded(statement) & spared

@@ -6,9 +6,10 @@ megabytes instead of thirty. What the node says meanwhile is kept for `child_wor
 
 import socket
 import sys
+from collections.abc import Callable
 
 from corral.runtime.heartbeat import start_beating
-from corral.runtime.process import die_with_parent
+from corral.runtime.process import die_with_parent, load_structlog_alone
 
 # As `engine.worker.messages` writes them, which is not loaded yet.
 _HEADER = 4
@@ -24,9 +25,15 @@ def main() -> None:
     heard = _wait_for_task(link)
     if heard is None:
         return
+    load_work()(link, mark_fd, heard)
+
+
+def load_work() -> Callable[[socket.socket, int, bytes], None]:
+    """Load what executes runs."""
+    load_structlog_alone()
     from corral.entrypoints.worker_loop import work  # noqa: PLC0415 - this is what is put off
 
-    work(link, mark_fd, heard)
+    return work
 
 
 def _wait_for_task(link: socket.socket) -> bytes | None:
