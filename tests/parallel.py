@@ -5,7 +5,6 @@ one that distributes the tests.
 """
 
 import gc
-import itertools
 import os
 import sys
 from collections import deque
@@ -20,6 +19,10 @@ import pytest
 from tests.chaos.report import LINES
 
 _Message = tuple[str, Any]
+_TESTS = Path(__file__).parent
+# Folders whose tests start next to no processes. A test elsewhere takes many times as long.
+_QUICK = frozenset({"demo", "domain", "eval", "export", "extract", "shape"})
+_LONGER = 20
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,6 +46,31 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
+def _weigh(item: pytest.Item) -> int:
+    """How long a test takes, compared with others, by its folder."""
+    where = item.path.relative_to(_TESTS).parts if item.path.is_relative_to(_TESTS) else ()
+    return 1 if where and where[0] in _QUICK else _LONGER
+
+
+def divide(weights: list[int], count: int) -> list[deque[int]]:
+    """Consecutive tests for each of `count` processes, so that all have about as much to do."""
+    ranges: list[deque[int]] = [deque() for _ in range(count)]
+    total, before = sum(weights), 0
+    for test, weight in enumerate(weights):
+        ranges[before * count // total].append(test)
+        before += weight
+    return ranges
+
+
+def take_half(waiting: deque[int], weights: list[int]) -> list[int]:
+    """Remove the last tests, about half of what there is to do, at least one."""
+    half = sum(weights[test] for test in waiting) / 2
+    taken: list[int] = []
+    while waiting and (not taken or sum(weights[test] for test in taken) + weights[waiting[-1]] <= half):
+        taken.append(waiting.pop())
+    return taken[::-1]
+
+
 @dataclass(eq=False)
 class _Worker:
     pid: int
@@ -61,9 +89,8 @@ class _Distribution:
         self._session = session
         self._config = session.config
         self._workers: list[_Worker] = []
-        total = len(session.items)
-        bounds = [total * each // count for each in range(count + 1)]
-        self._ranges = [deque(range(*pair)) for pair in itertools.pairwise(bounds)]
+        self._weights = [_weigh(item) for item in session.items]
+        self._ranges = divide(self._weights, count)
         self._started = 0
 
     def run(self) -> None:
@@ -117,9 +144,8 @@ class _Distribution:
     def _take(self, worker: _Worker) -> int | None:
         """The next test of a worker, which takes over half of what is left to another one when it has none."""
         if not worker.waiting:
-            other = max(self._workers, key=lambda each: len(each.waiting))
-            half = [other.waiting.pop() for _ in range((len(other.waiting) + 1) // 2)]
-            worker.waiting.extend(reversed(half))
+            other = max(self._workers, key=lambda each: sum(self._weights[test] for test in each.waiting))
+            worker.waiting.extend(take_half(other.waiting, self._weights))
         return worker.waiting.popleft() if worker.waiting else None
 
     def _end(self, worker: _Worker) -> None:
