@@ -23,6 +23,7 @@ from corral.store.store import Store
 from corral.wiring.options import node_options
 from tests.chaos.history import check
 from tests.engine.builders import drill, settings_for
+from tests.slack import SLACK
 from tests.waiting import until
 
 HOUR_MS = 3_600_000
@@ -68,7 +69,7 @@ async def test_a_jump_of_the_wall_clock_takes_no_lease_and_delays_no_reclaim(tmp
         clock.jumped_ms = jump_ms
         began = time.monotonic()
         await until(lambda: _is_drained(store))
-        assert time.monotonic() - began < 15
+        assert time.monotonic() - began < 15 * SLACK
         found = [await store.runs.get(run.id) for run in runs]
         assert {(run.state, run.epoch, run.losses) for run in found} == {("completed", 1, 0)}
         assert ((await store.runs.get(orphan.id)).epoch, (await store.runs.get(orphan.id)).losses) == (2, 0)

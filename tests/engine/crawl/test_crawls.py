@@ -9,6 +9,7 @@ import pytest
 from corral.domain.crawl.crawl import Counts, ItemState
 from corral.domain.runs.run import RunAction, RunState
 from corral.wiring.app import App
+from tests.engine.builders import node_of
 from tests.engine.crawl.crawling import crawl, reasons, records, start, wait_for_crawl
 from tests.engine.crawl.site import Page, served, tree
 from tests.slack import SLACK
@@ -88,13 +89,18 @@ async def test_a_page_budget_ends_it_well(app: App) -> None:
 
 
 async def test_its_time_ends_it_with_what_it_has(app: App) -> None:
-    pages = tree(width=3, depth=3)
+    pages = tree(width=6, depth=3)
     for path in pages:
         pages[path].takes_s = 0.5 if path != "/" else 0.0
     with served(pages) as site:
-        began = time.monotonic()
-        run, found, counts = await crawl(app, f"{site.url}/", max_seconds=4, concurrency=2)
-        assert time.monotonic() - began < 8 * SLACK
+        max_seconds = 3
+        while True:  # all pages take 64 s; a busy machine needs seconds for the first ones
+            began = time.monotonic()
+            run, found, counts = await crawl(app, f"{site.url}/", max_seconds=max_seconds, concurrency=2)
+            assert time.monotonic() - began < max_seconds + 4 * SLACK
+            if len(found) > 1 or max_seconds > 30:
+                break
+            max_seconds *= 3
         assert (run.state, run.stats["stopped_by"]) == (RunState.PARTIAL, "time")
         assert 1 < len(found) < len(pages)
         assert counts.leased == 0
@@ -208,7 +214,7 @@ async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: A
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 5)
         await app.submitter.apply_action(run_id, RunAction.PAUSE)
-        await asyncio.sleep(0.3)
+        await until(lambda: node_of(app).executing == 0)
         stood = len(site.hits)
         await asyncio.sleep(0.5)
         assert len(site.hits) == stood < len(pages)
@@ -228,7 +234,7 @@ async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
         await until(lambda: len(site.hits) >= 6)
         await app.submitter.apply_action(run_id, RunAction.CANCEL)
         assert (await app.store.runs.get(run_id)).state is RunState.CANCELLED
-        await asyncio.sleep(0.5)
+        await until(lambda: node_of(app).executing == 0)
         asked = sum(site.hits.values())
         await asyncio.sleep(0.3)
         assert sum(site.hits.values()) == asked
@@ -239,8 +245,11 @@ async def test_crawls_wait_for_their_turn(app: App) -> None:
     pages = {f"/{number}": Page(takes_s=1.0) for number in range(7)}
     with served(pages) as site:
         ids = [await start(app, f"{site.url}{path}") for path in pages]
-        await asyncio.sleep(0.5)
-        states = Counter([(await app.store.runs.get(each)).state for each in ids])
-        assert states == {RunState.RUNNING: 5, RunState.QUEUED: 2}
+        most = 0
+        while any([not (await app.store.runs.get(each)).state.is_terminal for each in ids]):
+            states = Counter([(await app.store.runs.get(each)).state for each in ids])
+            most = max(most, states[RunState.RUNNING])
+            await asyncio.sleep(0.05)
+        assert most == 5
         for each in ids:
             await wait_for_crawl(app, each)

@@ -26,7 +26,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
         node = stack.node(runs_per_process=25, shutdown_grace_seconds=1)
         node.wait_for_message("ready")
         async with open_client(settings) as app:
-            ids = await put(app, *[drill("sleep", seconds=60, timeout_s=100) for _ in range(50)])
+            ids = await put(app, *[drill("sleep", seconds=600, timeout_s=900) for _ in range(50)])
             ids += await put(app, drill("sleep", seconds=1.6, record=True))
             await wait_for_start(app, *ids[:50])
             children = node.children()
@@ -34,7 +34,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
             began = time.monotonic()
             node.signal(signal.SIGTERM)
             assert await asyncio.to_thread(node.wait) == 0
-            assert 1 <= time.monotonic() - began < 30, "nobody waits for what takes a minute"
+            assert 1 <= time.monotonic() - began < 10 * SLACK, "nobody waits for what takes minutes"
             assert (await app.store.runs.count_live())["running"] == 0
             runs = [await app.store.runs.get(id_) for id_ in ids[:50]]
             assert {(run.state, run.attempt, run.losses) for run in runs} == {(RunState.QUEUED, 1, 0)}
@@ -112,7 +112,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
         [run_id] = await put(app, drill("sleep", seconds=60))
         while (await app.store.runs.get(run_id)).state is not RunState.RUNNING:
             under_way.clear()
-            await asyncio.wait_for(under_way.wait(), 5)
+            await asyncio.wait_for(under_way.wait(), 5 * SLACK)
         await node.stop()
         assert (await app.store.runs.get(run_id)).state is RunState.QUEUED
         assert (await kinds(app, run_id))[-1] == "released"

@@ -121,7 +121,7 @@ async def test_evidence_that_takes_too_long_is_given_up(
     assert isinstance(outcome, Failed)
     assert outcome.code == "blocked"
     assert set(read_artifacts(outcome, folder)) == {"html"}, "what was ready in time is kept"
-    assert time.monotonic() - started < 15
+    assert time.monotonic() - started < 9 * SLACK, "it would take a minute"
 
 
 async def test_a_crashed_page_fails_as_before(

@@ -49,7 +49,8 @@ BY_BROWSER = {"fetched", "limit:parse", "limit:body_too_large", "limit:browser",
 async def test_a_page_that_is_too_much_to_read_ends_in_time(
     arena: Arena, path: str, by_http: str, executor: str
 ) -> None:
-    timeout_s = 15 if executor == "http" else 3
+    # Without a browser its reader's limit of processor time ends it, which takes longer the busier the machine is.
+    timeout_s = 15 * SLACK if executor == "http" else 3
     outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
     if name_of(outcome) == "timeout:first_byte":  # on a busy machine, until the server has made it for the first time
         outcome = await arena.run(executor, arena.den.url(path), "title", timeout_s=timeout_s)
@@ -57,7 +58,7 @@ async def test_a_page_that_is_too_much_to_read_ends_in_time(
         assert name_of(outcome) == by_http, outcome
     else:
         assert name_of(outcome) in BY_BROWSER, outcome
-    assert arena.took_s < timeout_s + 1
+    assert arena.took_s < timeout_s + SLACK
     after = await arena.run(executor, arena.den.url("/page"), "title", timeout_s=30)
     assert isinstance(after, Fetched), "the next page does not suffer for it"
 

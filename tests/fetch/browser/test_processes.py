@@ -75,7 +75,7 @@ async def test_after_a_crash_the_next_run_has_a_working_browser(
     assert (outcome.code, outcome.detail) == ("unknown", "browser_crash")
     assert time.monotonic() - started < 3 * SLACK
     assert await is_working(browser, site)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 10 * SLACK
     if victim != "renderer":
         await until(lambda: not alive(engine.pids), within_s=5)
         await until(lambda: not engine._home.path.exists(), within_s=5)
@@ -94,7 +94,7 @@ async def test_a_browser_that_lost_a_helper_goes_on_or_is_replaced(
     await asyncio.sleep(1.0)  # it is looked after twice a second
     started = time.monotonic()
     assert await is_working(browser, site)
-    assert time.monotonic() - started < 10
+    assert time.monotonic() - started < 10 * SLACK
     if kind == "zygote":
         assert engine_of(browser) is not engine, "without it there are no new pages"
 
