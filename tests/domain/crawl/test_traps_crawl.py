@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tests.chaos.level import LEVEL
+from tests.chaos.level import LEVEL, by_level
 from tests.domain.crawl.miniature import Site, crawl
 from tests.domain.crawl.trap_sites import (
     ENDLESS_CHAIN,
@@ -48,7 +48,9 @@ def test_a_finite_site_without_traps_loses_nothing(
     finite: Callable[[int], tuple[dict[str, Answer], list[str], int]],
 ) -> None:
     # What leads from page to page grows until half of a tree, or all of a chain, is fetched.
-    real, entries, count = finite({"tables": 640, "gallery": 640, "article_tree": 1_600}.get(finite.__name__, 2_000))
+    larger = by_level(800, 2_000)
+    counts = {"tables": 640, "gallery": 640, "article_tree": by_level(800, 1_600)}
+    real, entries, count = finite(counts.get(finite.__name__, larger))
     site = Site(real, {}, entries)
     assert crawl(site) == {}
     assert site.found == count
