@@ -1,4 +1,5 @@
 import signal
+import sys
 from collections.abc import Iterator
 
 import alembic.command  # noqa: F401 - loaded here, migrations run in this process, which has threads, and not in a fork
@@ -29,6 +30,16 @@ def redis_server() -> Iterator[services.RedisServer]:
     """One Redis for the whole session; a test that stops it starts its own instead."""
     with services.redis_server() as server:
         yield server
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers and parsers of nodes in this process are forks, which saves a second of a core each.
+
+    Not for tests of these processes themselves: the node sees one that stands for the fork.
+    """
+    forked.wait_until_ready()
+    monkeypatch.setattr(sys, "executable", forked.python())
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -18,8 +18,10 @@ from typing import Any
 import httpx
 
 from corral.runtime.process import die_with_parent
+from tests import forked
 from tests.forked.process import Process, started
 from tests.services.ports import free_port
+from tests.services.sqlite import migrate
 from tests.slack import SLACK
 from tests.waiting import pauses
 
@@ -78,7 +80,8 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
         "APP_DATA_DIR": str(data_dir),
         "APP_EGRESS_ALLOW": "127.0.0.0/8:*",
         "APP_RETRY_BASE_SECONDS": "0.1",
-        "APP_WORKERS": "1",  # each costs a second of a core
+        "APP_WORKERS": "1",
+        forked.WORKERS: forked.python(),
     }
     # One site for all tests, with pages that fail on purpose: it is not to be spared for it.
     patient = {"APP_BREAKER_FAILURES": "10000", "APP_HOST_MAX_DELAY_SECONDS": "0"}
@@ -108,6 +111,8 @@ def corral_up(folder: Path, site: str, verb: str = "up", **settings: str) -> Ite
     """A running installation in its own folder, stopped gracefully at the end."""
     port = free_port()
     variables = environment(folder / "var", **settings)
+    if "APP_DATABASE_URL" not in settings:
+        migrate(folder / "var/corral.db")
     log = folder / "corral.log"
     with log.open("ab") as sink:
         process = started([verb, "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)

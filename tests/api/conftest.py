@@ -23,7 +23,7 @@ def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.Te
             yield running
         return
     cluster: PostgresCluster = request.getfixturevalue("postgres")
-    url = cluster.create_database()
+    url = cluster.create_migrated()
     if request.param == "postgres":
         with corral_up(folder, site, APP_DATABASE_URL=url) as running:
             yield running

@@ -21,7 +21,7 @@ def stack(
 ) -> Iterator[Stack]:
     """An API and one Celery worker with beat."""
     folder = tmp_path_factory.mktemp("distributed")
-    with corral_distributed(folder, site, postgres.create_database(), redis_server.url(3)) as running:
+    with corral_distributed(folder, site, postgres.create_migrated(), redis_server.url(3)) as running:
         yield running
 
 

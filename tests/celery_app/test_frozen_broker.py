@@ -29,7 +29,7 @@ def frozen(redis: RedisServer) -> Iterator[None]:
 
 @pytest.fixture
 def variables(tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer) -> dict[str, str]:
-    told = {"APP_DATABASE_URL": postgres.create_database(), "APP_CELERY_BROKER_URL": redis_server.url(5)}
+    told = {"APP_DATABASE_URL": postgres.create_migrated(), "APP_CELERY_BROKER_URL": redis_server.url(5)}
     return environment(tmp_path / "var", APP_TRANSPORT="celery", APP_SHUTDOWN_GRACE_SECONDS="2", **told)
 
 

@@ -27,7 +27,7 @@ while "slow" in go and not os.path.exists(go):
 
 @pytest.fixture
 def own_stack(site: str, postgres: PostgresCluster, redis_server: RedisServer, tmp_path: Path) -> Iterator[Stack]:
-    with corral_distributed(tmp_path, site, postgres.create_database(), redis_server.url(4)) as running:
+    with corral_distributed(tmp_path, site, postgres.create_migrated(), redis_server.url(4)) as running:
         yield running
 
 

@@ -32,7 +32,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "file":
         return f"sqlite:///{tmp_path}/corral.db"
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    return cluster.create_database()
+    return cluster.create_migrated()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def stack(url: str, tmp_path: Path) -> Iterator[Stack]:
 def one_stack(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stack]:
     """On either database in the long versions; what takes a lease's time is done once in the short one."""
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    url = cluster.create_database() if request.param == "postgres" else f"sqlite:///{tmp_path}/corral.db"
+    url = cluster.create_migrated() if request.param == "postgres" else f"sqlite:///{tmp_path}/corral.db"
     with stack_on(url, tmp_path) as opened:
         yield opened
 

@@ -15,6 +15,7 @@ import psutil
 
 from tests.forked.process import started
 from tests.services.process import kill_tree
+from tests.services.sqlite import migrate
 from tests.shape.files import ROOT
 from tests.slack import SLACK
 
@@ -116,6 +117,8 @@ class Stack:
 @contextlib.contextmanager
 def stack_on(url: str, folder: Path) -> Iterator[Stack]:
     folder.mkdir(parents=True, exist_ok=True)
+    if url.startswith("sqlite:///"):
+        migrate(Path(url.removeprefix("sqlite:///")))
     stack = Stack(url, folder)
     try:
         yield stack

@@ -112,7 +112,7 @@ class UrlOf:
     def __call__(self, folder: Path) -> str:
         if self._cluster is None:
             return f"sqlite:///{folder}/corral.db"
-        return self._cluster.create_database()
+        return self._cluster.create_migrated()
 
 
 async def test_a_kill_at_any_commit_breaks_no_promise(tmp_path: Path, postgres: services.PostgresCluster) -> None:

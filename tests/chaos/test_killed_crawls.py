@@ -83,7 +83,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
     settings = {"APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "0.5"}
     if kind == "postgresql":
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-        settings["APP_DATABASE_URL"] = cluster.create_database()
+        settings["APP_DATABASE_URL"] = cluster.create_migrated()
     again_s: list[float] = []
     with served(a_site(count, dice)) as site:
         expected = hash_of(records_of(site))

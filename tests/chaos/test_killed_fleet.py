@@ -19,7 +19,7 @@ KILLS = by_level(1, 30)
 def test_of_several_workers_one_is_killed_every_few_seconds(
     tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer
 ) -> None:
-    url, rng = postgres.create_database(), make_random()
+    url, rng = postgres.create_migrated(), make_random()
     answers, killed = Answers(), []
     with fleet(tmp_path, url, redis_server.url(6)) as made, demo_site() as site:
         for arguments in (["--beat"], ["--beat"], [])[: by_level(2, 3)]:

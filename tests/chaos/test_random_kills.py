@@ -64,7 +64,7 @@ async def keep_fed(client: Client, enough: asyncio.Event) -> None:
 @pytest.mark.long
 def test_random_kills_of_a_fleet(tmp_path: Path, postgres: PostgresCluster, redis_server: RedisServer) -> None:
     """The same on PostgreSQL and Celery: workers of a node, nodes, and all of them at once."""
-    url, rng = postgres.create_database(), make_random()
+    url, rng = postgres.create_migrated(), make_random()
     answers, killed = Answers(), Counter[str]()
     with fleet(tmp_path, url, redis_server.url(8)) as made, demo_site() as site:
         for _ in range(2):

@@ -27,7 +27,7 @@ async def test_a_stopped_node_and_a_stopped_worker_change_nothing_when_they_come
 ) -> None:
     """Side by side where there are many: nearly all of it is waiting for leases to run out."""
     urls = [
-        postgres.create_database() if lane % 2 == 0 else f"sqlite:///{tmp_path}/{lane}/corral.db"
+        postgres.create_migrated() if lane % 2 == 0 else f"sqlite:///{tmp_path}/{lane}/corral.db"
         for lane in range(LANES)
     ]
     folders = [tmp_path / str(lane) for lane in range(LANES)]

@@ -48,6 +48,7 @@ class Corral:
             "APP_WORKERS": "1",
             "APP_BREAKER_FAILURES": "10000",
             "APP_HOST_MAX_DELAY_SECONDS": "0",
+            forked.WORKERS: forked.python(),
         }
         return {**inherited, "TERM": "dumb", **ours, **settings}
 

@@ -7,6 +7,8 @@ import pytest
 from corral.settings import load_settings
 from tests.cli.command import Corral
 
+pytestmark = pytest.mark.usefixtures("migrated")
+
 CRAWL = ("crawl", "http://a.test/", "--dry-run", "--json")
 JOB = ("job", "add", "http://a.test/", "--fields", "title", "--dry-run", "--json")
 

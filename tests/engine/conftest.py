@@ -28,4 +28,4 @@ def shared_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     if request.param == "file":
         return settings_for(tmp_path, workers=2)
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    return settings_for(tmp_path, cluster.create_database(), workers=2)
+    return settings_for(tmp_path, cluster.create_migrated(), workers=2)

@@ -28,6 +28,8 @@ from tests.export.warc_reader import read
 from tests.store.builders import ME, OTHER
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 SECRETS = ("s3cret-cookie", "s3cret-token", "s3cret-key", "s3cret-query")
 
 

@@ -23,7 +23,7 @@ from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
 from tests.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("forked_workers")]
 
 FIELDS = (FieldSpec("name"), FieldSpec("price"))
 

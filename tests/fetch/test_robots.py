@@ -21,6 +21,8 @@ from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.slack import SLACK
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 RULES = b"User-agent: *\nDisallow: /private\nAllow: /private/open\n"
 
 

@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from tests.waiting import block_until
+
+# With this in its environment, a fork has forks for its workers and parsers, too.
+WORKERS = "CORRAL_TEST_FORKED_WORKERS"
 # Where forks are to be had; the processes that share the tests share the one who gives them.
 _ADDRESS = "CORRAL_TEST_FORKS"
 _CLIENT = Path(__file__).parent / "client.py"
@@ -41,6 +45,22 @@ def command(module: str = "corral") -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", str(_CLIENT), where, module) if where else (sys.executable, "-m", module)
 
 
+def python() -> str:
+    """What takes the place of `sys.executable` for a node whose workers and parsers are to be forks.
+
+    The node has a process that stands for the fork: signals that cannot be handled reach the fork as a kill.
+    """
+    where = address()
+    return str(Path(where).with_name("python")) if where else sys.executable
+
+
+def wait_until_ready() -> None:
+    """For a node in this process: it gives a worker less time to start than a busy machine takes to load everything."""
+    where = address()
+    if where is not None:
+        block_until(Path(where).with_name("ready").exists, within_s=60, otherwise="nobody forks yet")
+
+
 def install(folder: Path) -> None:
     """Put it into a folder by the name of `corral`."""
     program = folder / "corral"
@@ -49,15 +69,26 @@ def install(folder: Path) -> None:
     program.chmod(0o755)
 
 
+def _write_python(program: Path, where: str) -> None:
+    """Python, except for the processes of a node."""
+    program.write_text(
+        f'#!/bin/sh\ncase "$1 $2" in "-m corral.entrypoints."*)\n'
+        f"shift; exec '{sys.executable}' -I -S '{_CLIENT}' '{where}' \"$@\";;\nesac\n"
+        f"exec '{sys.executable}' \"$@\"\n"
+    )
+    program.chmod(0o755)
+
+
 @contextmanager
 def _server() -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="corral-forks-") as folder:
         where = f"{folder}/socket"
+        _write_python(Path(folder) / "python", where)
         with socket.socket(socket.AF_UNIX) as listener:
             listener.bind(where)
             listener.listen(64)  # who asks before everything is loaded waits
             number = listener.fileno()
-            command = [sys.executable, "-m", "tests.forked.server", str(number)]
+            command = [sys.executable, "-m", "tests.forked.server", str(number), where]
             root = Path(__file__).parents[2]
             server = subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, pass_fds=(number,))
         with server:

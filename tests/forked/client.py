@@ -9,6 +9,8 @@ import signal
 import socket
 import sys
 
+# How many of a module's first arguments are numbers of open files, which the fork gets under numbers of its own.
+_FILES = {"corral.entrypoints.worker_process": 3, "corral.entrypoints.parser_process": 2}
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -16,7 +18,10 @@ def main() -> None:
     server = socket.socket(socket.AF_UNIX)
     server.connect(sys.argv[1])
     asked = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()  # noqa: PTH109
-    socket.send_fds(server, [len(asked).to_bytes(4, "big")], [0, 1, 2])
+    files = [int(number) for number in sys.argv[3 : 3 + _FILES.get(sys.argv[2], 0)]]
+    socket.send_fds(server, [len(asked).to_bytes(4, "big")], [0, 1, 2, *files])
+    for number in files:  # the other side is to notice when the fork closes them
+        os.close(number)
     for number in _PASSED_ON:
         signal.signal(number, lambda number, _: server.send(bytes([number])))
     server.sendall(asked)

@@ -4,6 +4,7 @@ Lives as long as its standard input is open. It has no thread but this one, so t
 """
 
 import atexit
+import contextlib
 import gc
 import importlib
 import json
@@ -21,6 +22,7 @@ from pathlib import Path
 import corral
 from corral.__main__ import main
 from corral.runtime.process import die_with_parent
+from tests import forked
 
 # What Corral loads when it needs it, beyond its own modules.
 _LOADED_LATE = (
@@ -56,6 +58,7 @@ class Asked:
     variables: dict[str, str]
     folder: str
     streams: list[int]
+    files: list[int]
 
 
 def _load() -> None:
@@ -98,7 +101,7 @@ class Server:
 
     def _accept(self) -> Asked | None:
         client, _ = self._listener.accept()
-        length, streams, _, _ = socket.recv_fds(client, 4, 3)
+        length, received, _, _ = socket.recv_fds(client, 4, 8)
         with client.makefile("rb", buffering=0) as told:
             text = b""
             while len(text) < int.from_bytes(length, "big"):
@@ -110,11 +113,12 @@ class Server:
             die_with_parent(server)
             os.setsid()
             arguments, variables, folder = json.loads(text)
-            return Asked(arguments, variables, folder, streams)
-        for each in streams:
+            return Asked(arguments, variables, folder, received[:3], received[3:])
+        for each in received:
             os.close(each)
         ends = os.pidfd_open(process)
-        client.sendall(f"{process}\n".encode())
+        with contextlib.suppress(ConnectionError):  # its end is noticed with that of the connection
+            client.sendall(f"{process}\n".encode())
         self._process_of[client], self._client_of[ends] = (process, ends), client
         self._selector.register(client, selectors.EVENT_READ)
         self._selector.register(ends, selectors.EVENT_READ)
@@ -132,7 +136,10 @@ class Server:
     def _forward_signal(self, client: socket.socket) -> None:
         """A signal to pass on; the end of who asked is the end of what it asked for."""
         _, ends = self._process_of[client]
-        told = client.recv(64)
+        try:
+            told = client.recv(64)
+        except ConnectionError:
+            told = b""
         if not told:
             self._selector.unregister(client)
         for number in told or [signal.SIGKILL]:
@@ -146,7 +153,8 @@ class Server:
         os.close(ends)
         if client in self._selector.get_map():
             self._selector.unregister(client)
-            client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+            with contextlib.suppress(ConnectionError):
+                client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         client.close()
 
 
@@ -157,6 +165,11 @@ def _become(asked: Asked) -> None:
     time.tzset()
     os.chdir(asked.folder)
     sys.argv = asked.arguments
+    if asked.files:  # of a worker or parser: open files, and the parent to die with
+        count = len(asked.files)
+        sys.argv[1 : 2 + count] = [*map(str, asked.files), str(os.getppid())]
+    if asked.variables.get(forked.WORKERS):
+        sys.executable = asked.variables[forked.WORKERS]
     sys.path[0] = asked.folder
     for number, stream in enumerate(asked.streams):
         os.dup2(stream, number)
@@ -170,6 +183,8 @@ def _run() -> int:
     try:
         if sys.argv[0] == "corral":
             main()
+        elif sys.argv[0].startswith("corral.entrypoints."):
+            sys.modules[sys.argv[0]].main()
         else:
             runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
     except SystemExit as ended:
@@ -195,6 +210,8 @@ def _end(code: int) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C at the terminal is for the tests
     _load()
+    with contextlib.suppress(FileNotFoundError):  # nobody needed it, and the folder is gone
+        Path(sys.argv[2]).with_name("ready").touch()
     given = Server(socket.socket(fileno=int(sys.argv[1]))).serve()
     if given is not None:
         signal.signal(signal.SIGINT, signal.default_int_handler)

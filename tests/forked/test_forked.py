@@ -10,9 +10,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from corral.domain.runs.run import RunState
 from tests import forked
+from tests.engine.builders import drill, node_of, put, settings_for, wait_for_runs, working
 from tests.forked.process import started
 from tests.slack import SLACK
+from tests.waiting import until
 
 _REAL = (sys.executable, "-m", "corral")
 
@@ -91,3 +94,14 @@ def test_tests_that_look_at_the_process_have_the_fork_itself(tmp_path: Path) -> 
     process.kill()
     assert process.wait(20 * SLACK) == process.poll() == process.returncode == -signal.SIGKILL
     process.send_signal(signal.SIGTERM)  # to nobody
+
+
+@pytest.mark.usefixtures("forked_workers")
+async def test_a_node_may_have_forks_for_workers(tmp_path: Path) -> None:
+    async with working(settings_for(tmp_path)) as app:
+        [run] = await wait_for_runs(app, await put(app, drill(record=True)))
+        assert run.state is RunState.COMPLETED
+        [worker] = node_of(app).worker_pids
+        assert "client.py" in " ".join(psutil.Process(worker).cmdline())
+        os.kill(worker, signal.SIGKILL)
+        await until(lambda: node_of(app).worker_pids not in ([], [worker]))

@@ -16,6 +16,7 @@ import httpx
 import psycopg
 import pytest
 
+from tests import forked
 from tests.secrets import terminal, uses
 from tests.secrets.confiding import OF_THE_APP, ConfidingSite, confiding_site
 from tests.secrets.planted import DATA_COLUMNS, Planted, Spoils, Watcher, is_of_database
@@ -72,6 +73,7 @@ def test_no_planted_secret_is_found_anywhere(
     dotenv = f"APP_CELERY_BROKER_URL=redis://u:{canaries.secret('broker_password')}@127.0.0.1:6379/1\n"
     (tmp_path / ".env").write_text(dotenv)
     settings |= {"TMPDIR": str(short_folder), "HUNT": sure.secret("in_environment")}
+    settings[forked.WORKERS] = ""  # the environments of real processes are looked at
     with confiding_site(canaries) as confiding, corral_up(tmp_path, site, **settings) as stack:
         stack.client.event_hooks["response"].append(lambda answer: bodies.append(_text_of(answer)))
         watcher = Watcher(stack.process.pid)

@@ -13,6 +13,7 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
+from corral.store.open import open_store
 from tests.services.ports import free_port
 from tests.services.process import end, find_binary, kill_tree, launch, wait_until_ready
 
@@ -36,6 +37,7 @@ class PostgresCluster:
     port: int
     user: str | None
     process: subprocess.Popen[bytes] | None = None
+    template: str | None = None
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://{_ROLE}@127.0.0.1:{self.port}/{database}"
@@ -47,6 +49,13 @@ class PostgresCluster:
         with psycopg.connect(self.url(), autocommit=True) as connection:
             connection.execute(statement.format(sql.Identifier(name), sql.Identifier(like.rpartition("/")[2])))
         return self.url(name)
+
+    def create_migrated(self) -> str:
+        """Create a database with the tables and nothing in them, as the first start makes it, and return its URL."""
+        if self.template is None:
+            self.template = self.create_database()
+            open_store(self.template)._db.close_now()
+        return self.create_database(like=self.template)
 
     def drop_database(self, url: str) -> None:
         """Drop a database by its URL, disconnecting whoever still uses it."""

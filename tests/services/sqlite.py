@@ -8,7 +8,8 @@ from corral.store.open import bring_up
 def migrate(path: Path) -> Path:
     """A database with the tables and nothing in them, as the first start makes it, without making it each time."""
     if not path.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
         path.write_bytes(_make())
     return path
 

@@ -19,6 +19,8 @@ from tests.engine.crawl.site import Page, served, tree
 from tests.engine.crawl.web import a_web
 from tests.slack import SLACK
 
+pytestmark = pytest.mark.usefixtures("migrated")
+
 
 def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
     with served(tree(width=3, depth=2)) as site:

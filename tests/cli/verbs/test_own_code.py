@@ -4,8 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, served
+
+pytestmark = pytest.mark.usefixtures("migrated")
 
 WORDS = "<p>Words that a reader may like.</p>" * 20
 ROWS = "<ul><li>Lamp <b>12.50</b></li><li>Chair <b>7</b></li></ul>"

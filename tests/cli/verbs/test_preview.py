@@ -1,7 +1,11 @@
 """`corral preview`."""
 
+import pytest
+
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, served
+
+pytestmark = pytest.mark.usefixtures("migrated")
 
 WORDS = "<p>Some words about it.</p>" * 20
 

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.command import Corral
 from tests.slack import SLACK
 
+pytestmark = pytest.mark.usefixtures("migrated")
+
 _PAGE = """<!doctype html><html lang=en><head><title>Blue chair</title></head><body><main><h1>Blue chair</h1>
 <p class=price>$ 1,250.50</p><p class=when>3 days ago</p><script src=/more.js></script></main></body></html>"""
 

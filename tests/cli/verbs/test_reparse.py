@@ -3,8 +3,12 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, Site, served
+
+pytestmark = pytest.mark.usefixtures("migrated")
 
 
 def a_product(number: int) -> Page:

@@ -16,7 +16,7 @@ import pytest
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("migrated")]
 ALLOW = {"APP_EGRESS_ALLOW": "127.0.0.0/8:*"}
 CANARY = "canary-of-the-terminal"
 

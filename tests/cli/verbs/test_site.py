@@ -10,6 +10,8 @@ from corral.store.open import open_store
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, served
 
+pytestmark = pytest.mark.usefixtures("migrated")
+
 DOCUMENT = {
     "calls": [{"method": "GET", "url": "{origin}/api/{path.1}", "headers": {}, "body": None}],
     "fields": {"name": {"call": 0, "value": "{$.name}"}},
@@ -19,7 +21,6 @@ DOCUMENT = {
 @pytest.fixture
 def taught(corral: Corral) -> Corral:
     async def teach() -> None:
-        corral.data.mkdir(parents=True)
         store = open_store(f"sqlite:///{corral.data}/corral.db")
         seen = Observation("shop.test", "k", Strategy.BROWSER, succeeded=True, requested=1, found=1, cost_ms=900)
         await store.sites.learn([seen] * 4)

@@ -4,6 +4,8 @@ import asyncio
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import JobId
@@ -20,6 +22,8 @@ from corral.wiring.roles import open_client
 from tests.engine.builders import drill, events, kinds, put, wait_for_runs, working
 from tests.engine.crawl.site import Page, served
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 MINUTE_MS = 60_000
 

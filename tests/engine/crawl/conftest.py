@@ -9,6 +9,7 @@ from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.builders import settings_for, working
 from tests.services import PostgresCluster, RedisServer
+from tests.services.sqlite import migrate
 from tests.stack import Stack, corral_distributed, corral_up
 
 # What depends on the database is tried on both by the store's own tests; here, the whole way, when there is time.
@@ -20,7 +21,12 @@ def database(request: pytest.FixtureRequest) -> str | None:
     if request.param == "file":
         return None
     cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-    return cluster.create_database()
+    return cluster.create_migrated()
+
+
+@pytest.fixture(autouse=True)
+def cheap_workers(forked_workers: None) -> None:
+    """For all tests of this folder."""
 
 
 @pytest.fixture
@@ -33,6 +39,7 @@ async def app(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
 @pytest.fixture
 def corral(tmp_path: Path) -> Corral:
     """The command line with a data folder of its own."""
+    migrate(tmp_path / "data/corral.db")
     return Corral(tmp_path)
 
 
@@ -44,11 +51,11 @@ def stack(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     if request.param == "distributed":
         cluster: PostgresCluster = request.getfixturevalue("postgres")
         redis: RedisServer = request.getfixturevalue("redis_server")
-        with corral_distributed(folder, site, cluster.create_database(), redis.url(1), **settings) as running:
+        with corral_distributed(folder, site, cluster.create_migrated(), redis.url(1), **settings) as running:
             yield running
         return
     if request.param == "postgres":
         cluster = request.getfixturevalue("postgres")
-        settings["APP_DATABASE_URL"] = cluster.create_database()
+        settings["APP_DATABASE_URL"] = cluster.create_migrated()
     with corral_up(folder, site, **settings) as running:
         yield running

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 import psutil
+import pytest
 
 from corral.wiring.app import App
 from tests.chaos.level import by_level
@@ -18,7 +19,12 @@ from tests.engine.crawl.tasks import submit
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
 
-MANY = by_level(50_000, 100_000)
+MANY = by_level(20_000, 100_000)
+
+
+@pytest.fixture(autouse=True)
+def cheap_workers() -> None:
+    """Real processes: their memory is measured."""
 
 
 def _index(count: int) -> Page:
@@ -60,20 +66,20 @@ async def test_every_link_of_a_large_index_is_known_and_the_node_stays_responsiv
 
 
 def test_a_page_beyond_the_bound_makes_the_crawl_partial_and_names_the_setting(corral: Corral) -> None:
-    outside = [f"http://elsewhere.test/{number}" for number in range(50)]
-    inside = [f"/{number}" for number in range(250)]
+    outside = [f"http://elsewhere.test/{number}" for number in range(10)]
+    inside = [f"/{number}" for number in range(120)]
     pages = {"/": Page([*outside, *inside]), **{link: Page() for link in inside}}
     with served(pages) as site:
-        crawl = ("crawl", f"{site.url}/", "--max-pages", "500", "--strategy", "http")
-        whole = corral(*crawl, APP_MAX_PAGE_LINKS="250")
+        crawl = ("crawl", f"{site.url}/", "--max-pages", "200", "--strategy", "http")
+        whole = corral(*crawl, APP_MAX_PAGE_LINKS="120")
         assert whole.code == 0, whole.err
-        cut = corral(*crawl, "--restart", APP_MAX_PAGE_LINKS="200")
+        cut = corral(*crawl, "--restart", APP_MAX_PAGE_LINKS="100")
         said = cut.err + cut.out
         assert (cut.code, "APP_MAX_PAGE_LINKS" in said, f"such as {site.url}/)" in said) == (3, True, True), said
         [newest, *_] = corral("run", "list", "--json").json
         stats = corral("run", "show", newest["id"], "--json").json["stats"]
         # Links out of the crawl are not lost.
-        assert stats["left_out"] == {"link_limit": 1, "links_dropped": 50}
+        assert stats["left_out"] == {"link_limit": 1, "links_dropped": 20}
         assert stats["left_out_examples"] == {"link_limit": f"{site.url}/"}
 
 

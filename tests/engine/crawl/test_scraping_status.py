@@ -29,7 +29,7 @@ async def app(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[A
     database = None
     if request.param == "postgres":
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
-        database = cluster.create_database()
+        database = cluster.create_migrated()
     async with open_client(settings_for(tmp_path, database, max_crawls=3)) as serving:
         yield serving
 

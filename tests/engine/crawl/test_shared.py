@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import services
+from tests import forked, services
 from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.engine.crawl.web import Web, a_web, children_of
@@ -72,6 +72,7 @@ class Fleet:
 @contextmanager
 def a_fleet(folder: Path, database: str, others: int, **more: str) -> Iterator[Fleet]:
     settings = {"APP_DATABASE_URL": database, "APP_WORKERS": "1", "APP_SHUTDOWN_GRACE_SECONDS": "0.5", **more}
+    settings[forked.WORKERS] = ""  # which worker asked for a page is known by its process
     with corral_up(folder, "http://127.0.0.1:9", "serve", **settings) as stack:
         fleet = Fleet(stack, folder)
         try:
@@ -92,7 +93,7 @@ def fleet(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         redis: services.RedisServer = request.getfixturevalue("redis_server")
         told = {"APP_TRANSPORT": "celery", "APP_CELERY_BROKER_URL": redis.url(3)}
     folder = tmp_path_factory.mktemp("fleet")
-    with a_fleet(folder, cluster.create_database(), by_level(2, 4), **told) as running:
+    with a_fleet(folder, cluster.create_migrated(), by_level(2, 4), **told) as running:
         yield running
 
 

@@ -121,7 +121,6 @@ def test_a_pace_is_set_and_shown_on_the_command_line(corral: Corral) -> None:
 
 
 async def _page_that_waits(corral: Corral, url: str) -> None:
-    corral.data.mkdir(parents=True)
     store = open_store(f"sqlite:///{corral.data}/corral.db")
     plan = CrawlPlan.of({"start_urls": [url]})
     seed = DiscoveredLink(url, short_key(url_key(parse_target(url))), "shop.test", 0)

@@ -3,10 +3,14 @@
 import asyncio
 from collections import Counter
 
+import pytest
+
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
 from tests.engine.builders import drill, node_of, put, sound, wait_for_runs, working
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 
 async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> None:
