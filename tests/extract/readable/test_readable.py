@@ -30,6 +30,7 @@ ARTICLE = f"""
 <div class="wrap"><div class="content">
   <h1>Horses in the evening</h1><div class="byline">By <a href="/jane">Jane Doe</a>, 3 May 2026</div>
   <div class="body"><p>{ONE}</p><div class="share-buttons">Share on all networks</div><p>{TWO}</p>
+    <div class="suggested_reading"><p>Suggested: what a <a href="/story/7">goat</a> does on a roof, and why.</p></div>
     <figure><img src="h.jpg"><figcaption>A horse behind the barn, in May.</figcaption></figure>
     <p><a href="/story/9">Read this as well: the goat that climbed a roof</a></p>
     <h2>Foals</h2><p>{THREE}</p><p>{ONE}</p></div>

@@ -23,7 +23,7 @@ _BLOCK_TAGS = frozenset(_BLOCKS.split(", "))
 
 
 def _text_before_blocks(node: LexborNode | None) -> str | None:
-    """Of a heading that nobody closed, what stands before the first paragraph in it; None where it holds no block."""
+    """The text of a heading that has no end tag, up to the first block in it; None where it holds no block."""
     if node is None or node.css_first(_BLOCKS) is None:
         return None
     pieces: list[str] = []
