@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from corral.datasets.executor import DatasetRunner
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
@@ -131,6 +132,15 @@ def _surveys(  # noqa: PLR0917 - the parts of a worker
     }
 
 
+class _Closable(Protocol):
+    async def close(self) -> None: ...
+
+
+async def _close_all(*parts: _Closable) -> None:
+    for part in parts:
+        await part.close()
+
+
 @asynccontextmanager
 async def worker_kinds(
     config: WorkerConfig,
@@ -178,10 +188,4 @@ async def worker_kinds(
     try:
         yield {spec.name: spec.build(parts) for spec in registry.KINDS}
     finally:
-        await script_host.close()
-        await script_proxy.close()
-        await browser.close()
-        await proxies.close()
-        await pool.close()
-        await images.close()
-        await egress.close()
+        await _close_all(script_host, script_proxy, browser, proxies, pool, images, egress)
