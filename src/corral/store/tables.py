@@ -2,12 +2,7 @@
 
 import sqlalchemy as sa
 
-import corral.store.coverage_tables
-import corral.store.dataset_tables
-import corral.store.proxy_tables
-import corral.store.site_tables
-import corral.store.workflow_tables  # noqa: F401
-from corral.store import table_types
+from corral.store import coverage_tables, dataset_tables, proxy_tables, site_tables, table_types, workflow_tables  # noqa: F401
 
 metadata, Document, Millis = table_types.metadata, table_types.Document, table_types.Millis
 

@@ -6,7 +6,7 @@ import pytest
 
 from corral.domain.datasets.payload import DatasetPayload
 from corral.domain.net.address import EgressPolicy
-from corral.domain.workflows.access import DefinitionSource, check_source, trusted_hosts_of
+from corral.domain.workflows.access import DefinitionSource, check_source, find_trusted_hosts
 from corral.domain.workflows.kinds.dataset import DATASET_STEP
 from corral.domain.workflows.kinds.spec import StepContext
 from corral.domain.workflows.parse import parse_workflow
@@ -53,7 +53,7 @@ def test_over_http_no_files_no_code_and_no_private_hosts(document: dict[str, Any
 
 def test_hosts_that_a_person_wrote_are_trusted() -> None:
     search = {"type": "search", "url": "http://10.0.0.1:81/?q={keyword}"}
-    assert trusted_hosts_of(workflow(config(PAGES, search))) == ("example.com", "10.0.0.1")
+    assert find_trusted_hosts(workflow(config(PAGES, search))) == ("example.com", "10.0.0.1")
 
 
 @pytest.mark.parametrize("is_typed, root", [(True, "/home/me"), (False, "/data/exports")])

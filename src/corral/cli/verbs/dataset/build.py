@@ -24,7 +24,7 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings, load_settings
 from corral.views.workflows import workflow_view
 from corral.wiring.app import App
-from corral.wiring.datasets import read_dataset_config
+from corral.cli.verbs.dataset.config_file import read_dataset_config
 from corral.wiring.roles import open_client, open_workflow_node
 
 _TEMPLATE = "dataset-build"
