@@ -20,7 +20,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction
 from corral.engine.proxies.messages import GrantProxy, ReportProxy, RequestProxy
-from corral.engine.proxies.pool import NodePool
+from corral.engine.proxies.pool import ProxyPool
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.domain.runs.builders import A_RUN
@@ -56,7 +56,7 @@ async def add_alive(store: Store, count: int) -> None:
 class World:
     def __init__(self, store: Store) -> None:
         self.tasks: set[asyncio.Task[Any]] = set()
-        self.pool = NodePool(store.proxies, self._spawn, lambda _: None, chance=lambda: 0.0)
+        self.pool = ProxyPool(store.proxies, self._spawn, lambda _: None, chance=lambda: 0.0)
         self.holder = Holder()
 
     def _spawn(self, work: Any) -> None:

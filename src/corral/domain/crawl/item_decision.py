@@ -12,8 +12,7 @@ from corral.domain.lists.position import MAX_FAILURES, listing_kind, listing_pla
 from corral.domain.net.canonical import link_of
 from corral.domain.net.retry_after import retry_after_s
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
-from corral.domain.runs.pool_faults import is_fault_of_pool
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, is_fault_of_pool
 from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s
 
 # The attempt says nothing about the page: the item goes back unchanged.

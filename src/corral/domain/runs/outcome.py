@@ -90,6 +90,12 @@ class Deferred:
         return f"request to {self.host} deferred {_DEFERRED_BY[self.reason]}"
 
 
+def is_fault_of_pool(failure: Failed) -> bool:
+    """Every proxy that the pool gave for a page failed: that is no attempt at the page."""
+    is_proxy = failure.code is FailureCode.NETWORK and failure.detail == "proxy"
+    return is_proxy and "pool_tries" in failure.stats
+
+
 # The outcomes that end an attempt: they are settled. A deferred run returns to the queue without a settlement.
 AttemptOutcome = Fetched | Failed
 Outcome = Fetched | Failed | Deferred

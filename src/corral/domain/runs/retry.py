@@ -11,11 +11,10 @@ from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
-from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, is_fault_of_pool
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.script import ScriptPayload
-from corral.domain.runs.pool_faults import POOL_PAUSE_S, is_failed_by_pool
 from corral.domain.runs.run import LOCAL, SCRIPT, Run, RunAction, RunState, target
 
 # What the problems of an answer say of a field whose selector was cut off.
@@ -57,6 +56,8 @@ FIELDS_MISSING = "fields_missing"
 HELD_FOR_PAGE = frozenset({CAPTCHA, FIELDS_MISSING})
 # Its browser ended under it, by itself or by another page: that says little about this one.
 _BROWSER_CRASH = "browser_crash"
+_MOST_POOL_FAULTS = 20
+_POOL_PAUSE_S = 10.0  # the pool loses a proxy with each three faults: another try soon gets a better one
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +132,7 @@ def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now:
         return _hold(run, outcome, InterventionKind.LOGIN)
     if _is_stuck_at_captcha(run, outcome, policy):
         return _hold(run, outcome, InterventionKind.CAPTCHA)
-    if _fell_with_its_browser(run, outcome) or is_failed_by_pool(run, outcome):
+    if _fell_with_its_browser(run, outcome) or _is_failed_by_pool(run, outcome):
         return _give_back(run, outcome, policy)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
         return _give_to_the_browser(run, outcome)
@@ -310,13 +311,18 @@ def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
     return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
 
 
+def _is_failed_by_pool(run: Run, failure: Failed) -> bool:
+    faults = sum(1 for entry in run.attempts if entry.get("detail") == "proxy")
+    return is_fault_of_pool(failure) and faults < _MOST_POOL_FAULTS
+
+
 def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
     """At once after a crash of the browser; a moment later where proxies were the cause."""
     is_crash = failure.detail == _BROWSER_CRASH
     return Transition(
         action=RunAction.RELEASE,
         events=(EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_describe_attempt(failure)}),),
-        due_in_s=0.0 if is_crash else min(POOL_PAUSE_S, backoff_s(policy, run.attempt, seed=run.id)),
+        due_in_s=0.0 if is_crash else min(_POOL_PAUSE_S, backoff_s(policy, run.attempt, seed=run.id)),
         failure=failure,
         stats=failure.stats,
     )

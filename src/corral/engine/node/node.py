@@ -32,7 +32,7 @@ from corral.engine.node.sources import PollingSource, RunSource
 from corral.engine.node.steps import Steps
 from corral.engine.node.store_calls import StoreCalls
 from corral.engine.node.tasks import NodeTasks
-from corral.engine.proxies.pool import NodePool
+from corral.engine.proxies.pool import ProxyPool
 from corral.engine.refresh.calls import ProxyCalls
 from corral.engine.worker.attempt import out_of_time, report_self_cancel, settlement_of
 from corral.runtime.new_ids import new_owner
@@ -79,7 +79,7 @@ class Node:
         self.limiter = self._sync.limiter
         stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
         self.progress = ProgressWriter(store.runs, self._write, pulse.beat)
-        self.proxies = NodePool(store.proxies, self._spawn, self._tell_keys)
+        self.proxies = ProxyPool(store.proxies, self._spawn, self._tell_keys)
         of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
         self._pool = WorkerPool(
             options.workers, options.config, PoolEvents(*of_pool, self.progress.take, calls.take, self.proxies.hear)

@@ -37,7 +37,7 @@ class Holder(Protocol):
     def send(self, messages: Any) -> None: ...
 
 
-class NodePool:
+class ProxyPool:
     def __init__(
         self,
         store: ProxyStore,

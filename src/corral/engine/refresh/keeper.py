@@ -70,7 +70,7 @@ class PoolKeeper:
             await self._refresh_if_due()
 
     async def _follow_refresh(self) -> None:
-        """Note the end of a refresh, and mirror every change of the newest one, whoever noted it."""
+        """Note the end of a refresh, and mirror every change of the newest one."""
         for newest in await self._store.proxies.newest_refreshes(1):
             progress = newest
             if newest.completed_at is None:
