@@ -32,7 +32,8 @@ _AROUND = word_set(  # Advertising.
     " disclosure disclaimer"
     # Links to elsewhere.
     " related relateds relatedposts recommend recommended recommendation recommendations recirc recirculation readmore"
-    " readnext readalso yarpp suggested suggestedreading suggestions similar trending mostread mostpopular popularposts upnext alsoread alsolike seealso"
+    " readnext readalso yarpp suggested suggestedreading suggestions"
+    " similar trending mostread mostpopular popularposts upnext alsoread alsolike seealso"
     " morefrom morestories"
     # Ways around the site.
     " nav navbar navbox navi navigation navheader navfooter docnav topnav subnav sidenav menu menus submenu menubar"
