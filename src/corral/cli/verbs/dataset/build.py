@@ -10,6 +10,7 @@ from corral.cli import exits, render
 from corral.cli.options import ReportOptions
 from corral.cli.progress.dataset import show_progress
 from corral.cli.running import Stop, finish, first_of
+from corral.cli.verbs.dataset.config_file import read_dataset_config
 from corral.domain.datasets.config import DatasetConfig
 from corral.domain.datasets.steps import ALL_STEPS
 from corral.domain.errors import WrongState
@@ -24,7 +25,6 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings, load_settings
 from corral.views.workflows import workflow_view
 from corral.wiring.app import App
-from corral.cli.verbs.dataset.config_file import read_dataset_config
 from corral.wiring.roles import open_client, open_workflow_node
 
 _TEMPLATE = "dataset-build"
