@@ -46,7 +46,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
 
 
 async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, shutdown_grace_seconds=5)
+    settings = settings_for(tmp_path, shutdown_grace_seconds=5 * SLACK)
     async with working(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=0.8, record=True) for _ in range(10)])
         await wait_for_start(app, *ids)
