@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from corral.domain.crawl.fingerprint import WordMemory, is_near
 from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.template_tally import TemplateTally, TrapLimits, has_new_word
 from corral.domain.crawl.traps import Trap, family_of, names_of, place_of, root_of, variants_of
@@ -92,58 +91,53 @@ class TemplateBudget:
         `led_to` are the templates of all new addresses on the page, `closing` numbers of the known pages beside it that
         it leads to. `is_again`: another page of the crawl had this content. `leads_back`: it links to `found_on`.
         """
-        variants = variants_of(template)
-        own_names = self._names_of(template)
+        own_names, variants = self._names_of(template), variants_of(template)
         led_by_name = [self._names_of(each, template) for each in led_to]
         parents = () if found_on is None else names_of(found_on)
         # Addresses elsewhere count as new content only while their own pages bring some.
         dry = {names: self._dryness(names) for names in set(led_by_name)}
         outside = [names for names in led_by_name if not set(names) & set(own_names)]
         fed, returning = self._count_fed(template, [names for names in outside if self._is_barren(names, dry[names])])
-        are_new = []
-        endless = []
+        are_new, endless = [], []
         for name in own_names:
             tally = self._tally(name)
-            # Remember words and fingerprint, whichever of them is new.
-            unseen = self._remember_words(tally, words, is_template=name == template)
-            is_new = has_new_word(words, unseen, is_template=name == template)
-            is_similar = (name != variants and not self._is_new_print(tally, print_)) or is_again
-            is_new = not is_similar and is_new
-            own = sum(name in names for names in led_by_name)
-            # Filters lead from one set of parameters to another: all addresses of the path count as growth.
-            spread = (
-                own
-                if variants is None or name not in names_of(template)
-                else sum(variants in names for names in led_by_name)
-            )
+            tally.is_dated = is_dated
+            unseen, is_similar = self._remember(tally, name, template, (print_, words))
+            own, grown = _count_own(name, template, led_by_name)
             tally.spread.add(
-                spread + returning,
+                returning + grown,
                 is_again=is_again,
-                is_similar=is_similar,
+                is_similar=is_similar or is_again,
                 is_dated=is_dated,
                 closing=closing,
                 leads_back=leads_back,
                 fed=fed,
             )
-            others = [names for names in dry if name not in names]
-            tally.spread.note_content(is_new=is_new, led_to=[dry[names] for names in others])
-            leads_on = any(not self._is_barren(names, dry[names]) for names in others)
-            is_thin = tally.spread.is_invented and 0 < len(words) >= _WORDS_OF_INVENTED * len(unseen) and not leads_on
-            is_new = leads_on or is_new
+            is_new = has_new_word(words, unseen, is_template=name == template) and not (is_similar or is_again)
+            is_new = self._count(
+                tally, (words, unseen), {names: dry[names] for names in dry if name not in names}, is_new
+            )
             are_new.append(is_new)
-            tally.is_dated = is_dated
-            tally.note_query(template)
-            self._count(tally, is_new=is_new, is_thin=is_thin)
             # Only what a template produces itself is growth: what lists name is as finite as they are.
-            if name in parents:
-                tally.waiting += own - 1
-                if not is_new and self._grows_without_end(name, tally, own):
-                    endless.append(name)
-        if variants is not None and all(are_new):
-            # A page with new content does not count against the query limit of its path.
+            if name in parents and self._grows_without_end(name, tally, own, is_new=is_new):
+                endless.append(name)
+        self._credit(variants if all(are_new) else None)
+        return endless
+
+    def _remember(
+        self, tally: TemplateTally, name: str, template: str, content: tuple[int, Sequence[int]]
+    ) -> tuple[list[int], bool]:
+        """Return the words that are new to a name, and whether the content is near to that of another page of it."""
+        tally.note_query(template)
+        unseen = tally.add_words(content[1], self.limits.words, is_template=name == template)
+        is_path = name == variants_of(template)
+        return unseen, not is_path and not tally.is_new_print(content[0], self.limits.prints)
+
+    def _credit(self, variants: str | None) -> None:
+        """A page with new content does not count against the query limit of its path."""
+        if variants is not None:
             tally = self._tally(variants)
             tally.admitted = max(0, tally.admitted - 1)
-        return endless
 
     def _names_of(self, template: str, found_on: str | None = None) -> tuple[str, ...]:
         """Return the names of a template, and one more for all folders with few pages that lead to each other.
@@ -204,9 +198,10 @@ class TemplateBudget:
             return 0.0
         return folder.suspicion(family_of(name), is_alone=is_alone) / 2
 
-    def _grows_without_end(self, name: str, tally: TemplateTally, yielded: int) -> bool:
-        """Count a barren page with the number of new addresses of its own kind; return whether that proves a trap."""
-        if tally.is_endless:
+    def _grows_without_end(self, name: str, tally: TemplateTally, yielded: int, *, is_new: bool) -> bool:
+        """Count a page with the number of new addresses of its own kind; return whether that proves a trap."""
+        tally.waiting += yielded - 1
+        if tally.is_endless or is_new:
             return False
         tally.yields.add(yielded)
         tally.tried += 1
@@ -269,8 +264,22 @@ class TemplateBudget:
 
     # -- content -----------------------------------------------------------------------------------------
 
-    def _count(self, tally: TemplateTally, *, is_new: bool, is_thin: bool) -> None:
-        """Count a page as barren or new. Thin content does not count as growth, but does not prevent deferral."""
+    def _count(
+        self,
+        tally: TemplateTally,
+        words: tuple[Sequence[int], Sequence[int]],
+        others: Mapping[tuple[str, ...], int],
+        is_new: bool,
+    ) -> bool:
+        """Count a page as barren or new, and return which. `words`: all, and the new ones.
+
+        Thin content does not count as growth, but does not prevent deferral.
+        """
+        tally.spread.note_content(is_new=is_new, led_to=others.values())
+        leads_on = any(not self._is_barren(names, dry) for names, dry in others.items())
+        few_new = 0 < len(words[0]) >= _WORDS_OF_INVENTED * len(words[1])
+        is_thin = tally.spread.is_invented and few_new and not leads_on
+        is_new = leads_on or is_new
         if is_new and not is_thin:
             tally.barren = 0 if self._is_starved(tally) else max(0, tally.barren - _FORGIVEN)
             forgiven = min(_FORGIVEN_GROWTH, tally.grown)
@@ -278,30 +287,7 @@ class TemplateBudget:
             tally.tried -= min(forgiven, tally.tried)
         else:
             tally.barren = min(tally.barren + 1, self.limits.barren_pages)
-
-    def _is_new_print(self, tally: TemplateTally, print_: int) -> bool:
-        near = next((each for each in reversed(tally.prints) if is_near(each, print_)), None)
-        if near is not None:
-            # Move it to the end: a fingerprint that repeats must not be forgotten.
-            tally.prints.remove(near)
-            tally.prints.append(near)
-            return False
-        tally.prints.append(print_)
-        del tally.prints[: -self.limits.prints]
-        return True
-
-    def _remember_words(self, tally: TemplateTally, words: Sequence[int], *, is_template: bool) -> list[int]:
-        """Return the words that are new to this name."""
-        if not is_template:
-            if tally.memory is None:
-                tally.memory = WordMemory()
-            return tally.memory.add(words)
-        unseen = [word for word in words if word not in tally.words]
-        tally.words.update(dict.fromkeys(unseen))
-        while len(tally.words) > self.limits.words:
-            # A forgotten word counts as new again, which costs a page instead of losing one.
-            del tally.words[next(iter(tally.words))]
-        return unseen
+        return is_new
 
     def _why_deferred(self, template: str, found_on: str) -> Trap | None:
         names = self._names_of(template, found_on)
@@ -397,3 +383,14 @@ class TemplateBudget:
         del self._tallies[oldest]
         self._suspects.pop(oldest, None)
         self._touched.add(oldest)
+
+
+def _count_own(name: str, template: str, led_by_name: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+    """Return how many addresses a page led to that have this name, and how many of them count as its growth.
+
+    Filters lead from one set of parameters to another: all addresses of the path count.
+    """
+    own, variants = sum(name in names for names in led_by_name), variants_of(template)
+    if variants is None or name not in names_of(template):
+        return own, own
+    return own, sum(variants in names for names in led_by_name)

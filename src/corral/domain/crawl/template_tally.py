@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory
+from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
 from corral.domain.crawl.template_growth import Shape, Spread, Yields
 from corral.domain.crawl.traps import has_token, is_numbered_list
 
@@ -82,6 +82,31 @@ class TemplateTally:
     def is_combined(self) -> bool:
         """True for URLs with several parameters, whose combinations are all URLs."""
         return self.query is not None and (not self.query or "&" in self.query)
+
+    def is_new_print(self, print_: int, most: int) -> bool:
+        """Remember a fingerprint; return whether no other is near to it."""
+        near = next((each for each in reversed(self.prints) if is_near(each, print_)), None)
+        if near is not None:
+            # Move it to the end: a fingerprint that repeats must not be forgotten.
+            self.prints.remove(near)
+            self.prints.append(near)
+            return False
+        self.prints.append(print_)
+        del self.prints[:-most]
+        return True
+
+    def add_words(self, words: Sequence[int], most: int, *, is_template: bool) -> list[int]:
+        """Remember the words of a page; return those that are new to this name."""
+        if not is_template:
+            if self.memory is None:
+                self.memory = WordMemory()
+            return self.memory.add(words)
+        unseen = [word for word in words if word not in self.words]
+        self.words.update(dict.fromkeys(unseen))
+        while len(self.words) > most:
+            # A forgotten word counts as new again, which costs a page instead of losing one.
+            del self.words[next(iter(self.words))]
+        return unseen
 
     def note_query(self, template: str) -> None:
         query = template.partition("?")[2]
