@@ -22,7 +22,7 @@ from corral.settings import Settings, Transport, load_settings
 from corral.supervisor.plan import ServiceState
 from corral.supervisor.supervisor import Supervisor
 from corral.views.proxies import progress_view
-from corral.wiring.proxy_wait import (
+from corral.wiring.proxies.wait import (
     count_proxies,
     read_refresh_progress,
     run_cancellable,

@@ -8,7 +8,7 @@ from corral.engine.refresh.usecases import ProxyPools
 from corral.settings import Settings
 from corral.store.open import open_store
 from corral.store.store import Store
-from corral.wiring.proxies import load_proxy_config, usual_policy
+from corral.wiring.proxies.config import load_proxy_config, usual_policy
 from tests.cli.command import Corral
 from tests.proxies.world import GOOD, PROXY_ADDRESS, proxy_world
 

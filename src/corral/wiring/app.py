@@ -51,7 +51,7 @@ from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.options import available_strategies, node_options, prices_of, retention, retry_policy, worker_config
-from corral.wiring.proxies import load_proxy_config, refresh_mirror, usual_policy
+from corral.wiring.proxies.config import load_proxy_config, refresh_mirror, usual_policy
 from corral.wiring.scrapers import load_scrapers, queue_limits, registry_key
 from corral.wiring.vault import vault_of
 from corral.wiring.workflows import prepare_workflow

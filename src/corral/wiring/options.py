@@ -18,7 +18,7 @@ from corral.engine.refresh.calls import ProxyOptions
 from corral.fetch.browser.launch_args import find_chromium
 from corral.secrets.vault import Keyring
 from corral.settings import Settings
-from corral.wiring.proxies import load_proxy_config
+from corral.wiring.proxies.config import load_proxy_config
 from corral.wiring.worker_config import WorkerConfig
 
 

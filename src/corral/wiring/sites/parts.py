@@ -19,7 +19,7 @@ from corral.settings import Settings, Transport
 from corral.store.store import Store
 from corral.wiring.app import App
 from corral.wiring.options import prices_of
-from corral.wiring.proxies import usual_policy
+from corral.wiring.proxies.config import usual_policy
 from corral.wiring.redis import broker_url, progress_url
 from corral.wiring.sites.books import SiteBooks
 from corral.wiring.vault import vault_of

@@ -17,7 +17,7 @@ from corral.engine.refresh.usecases import check_config
 from corral.settings import Settings, load_settings
 from corral.views.proxies import pool_view, progress_view
 from corral.wiring.app import App
-from corral.wiring.proxies import load_proxy_config
+from corral.wiring.proxies.config import load_proxy_config
 from corral.wiring.roles import open_client, open_run_set
 
 _EVERY_S = 0.2

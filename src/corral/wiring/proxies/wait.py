@@ -16,7 +16,7 @@ from corral.settings import Settings, Transport
 from corral.store.open import open_for_reading
 from corral.store.store import Store
 from corral.wiring.app import App
-from corral.wiring.proxies import load_proxy_config
+from corral.wiring.proxies.config import load_proxy_config
 from corral.wiring.roles import open_client, open_run_set
 
 T = TypeVar("T")

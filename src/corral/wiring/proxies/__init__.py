@@ -1,0 +1,1 @@
+"""The proxy pool: its configuration, and what Python programs do with it."""
