@@ -1,6 +1,7 @@
 """`corral.workflows`: the example as a program, killed in the middle; and every method."""
 
 import asyncio
+import json
 import os
 import subprocess
 import sys
@@ -10,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from corral.domain.errors import BadInput, WrongState
-from corral.settings import Settings
+from corral.settings import Settings, Transport
 from corral.workflows import InvalidWorkflow, JobOrchestrator, WorkflowDefinition, WorkflowStep, repositories
+from tests import services
 from tests.slack import SLACK
-from tests.waiting import block_until
+from tests.waiting import block_until, until
 
 _EXAMPLE = Path(__file__).parent / "usage_example.py"
 
@@ -211,3 +214,23 @@ async def test_the_repositories_read_the_same_installation(tmp_path: Path) -> No
         assert found is not None
         assert found.status == "completed"
         assert await jobs.get("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b") is None
+
+
+async def test_the_celery_task_of_a_step_has_the_id_of_its_run(
+    tmp_path: Path, redis_server: services.RedisServer
+) -> None:
+    broker = redis_server.url(14)
+    settings = Settings(data_dir=tmp_path / "data", celery_broker_url=broker, transport=Transport.CELERY)
+    async with JobOrchestrator(settings=settings) as orchestrator:
+        definition = a_definition(WorkflowStep("far", "x", "far:pid"))
+        workflow = await orchestrator.create_workflow(1, definition)
+        [task] = (await orchestrator.start_workflow(workflow.id)).tasks
+        assert task.celery_task_id == task.run_id is not None
+        await until(lambda: queued_ids(broker) == [task.celery_task_id])
+        await orchestrator.cancel_workflow(workflow.id)
+
+
+def queued_ids(broker: str) -> list[str]:
+    with Redis.from_url(broker) as client:
+        lists = [key for key in client.scan_iter("*") if client.type(key) == b"list"]
+        return [json.loads(message)["headers"]["id"] for key in lists for message in client.lrange(key, 0, -1)]

@@ -148,6 +148,7 @@ class CeleryHints:
         self._app.send_task(
             EXECUTE,
             args=[hint.run_id],
+            task_id=hint.run_id,  # `celery inspect` and Flower show a run under its own id
             queue=hint.queue.value,
             priority=STEPS[hint.priority],
             producer=producer,

@@ -5,7 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.workflows.now import StepDetail, WorkflowNow
+from corral.domain.workflows.spec import LOCAL_STEP
 from corral.domain.workflows.states import TaskStatus, WorkflowStatus
+from corral.settings import Transport
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class WorkflowState:
     tasks: list[WorkflowTask]
 
 
-def state_of(now: WorkflowNow) -> WorkflowState:
+def state_of(now: WorkflowNow, transport: Transport) -> WorkflowState:
     return WorkflowState(
         id=now.id,
         job_id=read_job_id(now.job_id),
@@ -70,7 +72,7 @@ def state_of(now: WorkflowNow) -> WorkflowState:
         started_at=now.started_at,
         completed_at=now.run.finished_at,
         created_at=now.created_at,
-        tasks=[_task(now, number, step) for number, step in enumerate(now.steps)],
+        tasks=[_task(now, number, step, transport) for number, step in enumerate(now.steps)],
     )
 
 
@@ -79,7 +81,8 @@ def read_job_id(text: str | None) -> str | int | None:
     return int(text) if text is not None and text.isdecimal() else text
 
 
-def _task(now: WorkflowNow, number: int, step: StepDetail) -> WorkflowTask:
+def _task(now: WorkflowNow, number: int, step: StepDetail, transport: Transport) -> WorkflowTask:
+    is_celery_task = transport is Transport.CELERY and step.spec.kind != LOCAL_STEP
     return WorkflowTask(
         id=f"{now.id}:{step.spec.key}",
         workflow_id=now.id,
@@ -88,7 +91,7 @@ def _task(now: WorkflowNow, number: int, step: StepDetail) -> WorkflowTask:
         status=step.status,
         step_index=number,
         run_id=step.run_id,
-        celery_task_id=None,
+        celery_task_id=step.run_id if is_celery_task else None,
         retry_count=step.retry_count,
         max_retries=step.spec.max_retries,
         dependencies=list(step.spec.depends_on),

@@ -71,9 +71,9 @@ class JobOrchestrator:
         spec = workflow_def.spec()
         for now in await app.store.workflows.newest(sorted(LIVE), None, _MANY, job_id=str(job_id)):
             if now.spec.digest == spec.digest:
-                return state_of(now)
+                return state_of(now, app.settings.transport)
         created, _ = await app.workflows.create(spec, job_id=str(job_id), starts=False, source=_SOURCE)
-        return state_of(created)
+        return state_of(created, app.settings.transport)
 
     async def get_workflow(self, workflow_id: str) -> WorkflowState | None:
         return await self._states.get(workflow_id)
@@ -85,7 +85,7 @@ class JobOrchestrator:
     async def start_workflow(self, workflow_id: str) -> WorkflowState:
         """Start a pending workflow. Its local steps wait until a process executes it."""
         app = await self._installation.app()
-        return state_of(await app.workflows.start(str(workflow_id)))
+        return state_of(await app.workflows.start(str(workflow_id)), app.settings.transport)
 
     async def execute_workflow(self, workflow_id: str, workflow_def: WorkflowDefinition) -> dict[str, Any]:
         """Execute a workflow to its end, and return its progress with the results of its steps by key.
@@ -122,11 +122,11 @@ class JobOrchestrator:
     async def pause_workflow(self, workflow_id: str) -> WorkflowState:
         """Let running steps finish and start none; `execute_workflow` goes on."""
         app = await self._installation.app()
-        return state_of(await app.workflows.pause(str(workflow_id)))
+        return state_of(await app.workflows.pause(str(workflow_id)), app.settings.transport)
 
     async def cancel_workflow(self, workflow_id: str) -> WorkflowState:
         app = await self._installation.app()
-        return state_of(await app.workflows.cancel(str(workflow_id)))
+        return state_of(await app.workflows.cancel(str(workflow_id)), app.settings.transport)
 
     async def recover_workflow(self, workflow_id: str, from_step: int | str | None = None) -> WorkflowState:
         """Let a failed workflow go on at its failed steps, or at a step by index, key or name.
@@ -136,7 +136,7 @@ class JobOrchestrator:
         app = await self._installation.app()
         now = await app.workflows.get(str(workflow_id))
         key = None if from_step is None else find_step_key(now.spec, from_step)
-        return state_of(await app.workflows.recover(now.id, key))
+        return state_of(await app.workflows.recover(now.id, key), app.settings.transport)
 
     # -- monitoring --------------------------------------------------------------------------------
 

@@ -62,7 +62,7 @@ class WorkflowStateRepository:
     async def get(self, workflow_id: str) -> WorkflowState | None:
         app = await self.installation.app()
         try:
-            return state_of(await app.workflows.get(str(workflow_id)))
+            return state_of(await app.workflows.get(str(workflow_id)), app.settings.transport)
         except WorkflowNotFound:
             return None
 
@@ -70,7 +70,7 @@ class WorkflowStateRepository:
         """The newest workflow of a job."""
         app = await self.installation.app()
         found = await app.store.workflows.newest(None, None, 1, job_id=str(job_id))
-        return state_of(found[0]) if found else None
+        return state_of(found[0], app.settings.transport) if found else None
 
     async def get_active_workflows(self) -> list[WorkflowState]:
         return await self._in_states(RunState.RUNNING)
@@ -80,11 +80,11 @@ class WorkflowStateRepository:
 
     async def get_recoverable_workflows(self) -> list[WorkflowState]:
         app = await self.installation.app()
-        return [state_of(now) for now in await app.store.workflows.recoverable(_MANY)]
+        return [state_of(now, app.settings.transport) for now in await app.store.workflows.recoverable(_MANY)]
 
     async def _in_states(self, *states: RunState) -> list[WorkflowState]:
         app = await self.installation.app()
-        return [state_of(now) for now in await app.store.workflows.newest(states, None, _MANY)]
+        return [state_of(now, app.settings.transport) for now in await app.store.workflows.newest(states, None, _MANY)]
 
 
 class WorkflowTaskRepository:
