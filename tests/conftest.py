@@ -1,3 +1,4 @@
+import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from tests import forked, services
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import LINES
 from tests.parallel import pytest_addoption, pytest_runtestloop  # noqa: F401
+
+# numpy would start a thread when a test module is imported, and the forks that run the tests would lack it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile(

@@ -8,13 +8,13 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
 from corral.domain.runs.outcome import Failed, Fetched
 from tests.datasets.builder import Builder, open_builder
 from tests.datasets.site import ImageSite, Reply, serve_images
+from tests.export.reading import parquet
 from tests.images.builders import encode, picture
 
 CAT, DOG, COW = (encode(picture(seed)) for seed in (1, 2, 3))
@@ -79,7 +79,7 @@ async def test_every_export_and_every_label_format_is_written(tmp_path: Path) ->
         with tarfile.open(shard) as archive_of_shard:
             members += archive_of_shard.getnames()
     assert (len(shards), len(members)) == (2, 3 * 4)
-    table = pq.read_table(out / "pets.parquet").to_pylist()
+    table = parquet((out / "pets.parquet").read_bytes())
     assert [row["label"] for row in table] == [["cats", "dogs"].index(entry["category"]) for entry in entries]
     assert table[0]["image"]["bytes"] == (out / "images" / entries[0]["file"]).read_bytes()
     metadata = [json.loads(line) for line in (out / "huggingface/train/metadata.jsonl").read_text().splitlines()]

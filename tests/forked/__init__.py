@@ -70,9 +70,9 @@ def install(folder: Path) -> None:
 
 
 def _write_python(program: Path, where: str) -> None:
-    """Python, except for the processes of a node."""
+    """Python, except for workers and parsers."""
     program.write_text(
-        f'#!/bin/sh\ncase "$1 $2" in "-m corral.entrypoints."*)\n'
+        f'#!/bin/sh\ncase "$1 $2" in "-m corral.entrypoints.worker_process"|"-m corral.entrypoints.parser_process")\n'
         f"shift; exec '{sys.executable}' -I -S '{_CLIENT}' '{where}' \"$@\";;\nesac\n"
         f"exec '{sys.executable}' \"$@\"\n"
     )

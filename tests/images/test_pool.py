@@ -1,15 +1,17 @@
 """Decoder processes: batches in order, and a hostile image costs only itself."""
 
 import os
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from PIL import Image
 
 from corral.domain.datasets.options import MIB, DatasetOptions
 from corral.images.messages import DecoderLimits
-from corral.images.pool import ImagePool
+from corral.images.pool import DecoderError, ImagePool
 from tests.images.builders import encode, picture
 from tests.waiting import until
 
@@ -57,3 +59,16 @@ async def test_a_decoder_that_is_killed_from_outside_is_replaced() -> None:
         os.kill(pool.pids[0], 9)
         done = await pool.process(SMALL, RECIPE)
     assert [each.facts.broken for each in done] == ["", "", ""]
+
+
+async def test_a_decoder_that_cannot_start_is_not_blamed_on_an_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "python"
+    broken.write_text("#!/bin/sh\necho no such library >&2\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(broken))
+    async with open_pool(DecoderLimits(processes=1)) as pool:
+        with pytest.raises(DecoderError, match="no such library"):
+            await pool.process(SMALL, RECIPE)
+        assert pool.pids == []

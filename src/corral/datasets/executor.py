@@ -54,7 +54,9 @@ class DatasetRunner:
                 return await self._build(task, config, steps, call, notify)
         except BlockingIOError:
             return Failed(FailureCode.POLICY, f"another run builds {config.name} in the same folder", "busy")
-        except (OSError, DecoderError) as error:
+        except DecoderError as error:
+            return Failed(FailureCode.UNKNOWN, str(error)[:1000], "decoder")
+        except OSError as error:
             return Failed(FailureCode.LIMIT, f"the dataset cannot be written: {error}"[:1000], "disk")
 
     async def _build(

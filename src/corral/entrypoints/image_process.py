@@ -10,7 +10,7 @@ import signal
 import sys
 
 from corral.images.decode import process_image
-from corral.images.messages import DecoderLimits, answer_header, decode_recipe, encode_facts, request_header
+from corral.images.messages import READY, DecoderLimits, answer_header, decode_recipe, encode_facts, request_header
 from corral.runtime.process import COLLECT_AFTER, die_with_parent
 
 _PIECE_BYTES = 256 * 1024
@@ -39,6 +39,7 @@ def main() -> None:
 def _serve(link_fd: int, limits: DecoderLimits) -> None:
     requests = os.fdopen(link_fd, "rb", buffering=_PIECE_BYTES, closefd=False)
     answers = os.fdopen(link_fd, "wb", buffering=0, closefd=False)
+    answers.write(READY)
     head, recipe = b"", None
     while len(header := requests.read(request_header.size)) == request_header.size:
         head_bytes, body_bytes = request_header.unpack(header)

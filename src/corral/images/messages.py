@@ -1,7 +1,7 @@
 """Messages between an image pool and its decoder processes.
 
-A request is `request_header`, a JSON recipe and the bytes of the image. An answer is `answer_header`, JSON facts and
-the bytes of the new image, if the recipe makes one.
+A decoder says `READY` first. A request is `request_header`, a JSON recipe and the bytes of the image. An answer is
+`answer_header`, JSON facts and the bytes of the new image, if the recipe makes one.
 """
 
 import struct
@@ -12,6 +12,7 @@ import msgspec
 from corral.domain.datasets.image import ImageFacts
 from corral.domain.datasets.options import MIB, ImageRecipe
 
+READY = b"."
 request_header = struct.Struct("!IQ")
 answer_header = struct.Struct("!IQ")
 

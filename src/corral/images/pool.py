@@ -5,10 +5,11 @@ import contextlib
 import os
 import signal
 import sys
+import tempfile
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import structlog
 
@@ -21,6 +22,7 @@ from corral.runtime.process import make_link
 log = structlog.get_logger()
 
 _LOOK_EVERY_S = 0.25
+_STDERR_CHARS = 500
 _TRIES = 2  # an image that ended this many decoders is broken
 
 
@@ -146,6 +148,7 @@ class _Decoder:
     @classmethod
     async def start(cls, limits: DecoderLimits) -> "_Decoder":
         ours, theirs = make_link()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed below; a pipe could fill up
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -158,17 +161,39 @@ class _Decoder:
                 start_new_session=True,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
-                stderr=asyncio.subprocess.DEVNULL,
+                stderr=errors,
                 env=_environment(),
             )
         except OSError as error:
             ours.close()
+            errors.close()
             raise DecoderError(f"no image decoder can be started: {error}") from None
         finally:
             theirs.close()
         ours.setblocking(False)
         _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
-        return cls(process, link, limits)
+        decoder = cls(process, link, limits)
+        with errors:
+            await decoder._wait_until_ready(errors)
+        return decoder
+
+    async def _wait_until_ready(self, errors: BinaryIO) -> None:
+        """DecoderError if the process ends, or says nothing, before it can take an image: no image is to blame."""
+        try:
+            async with asyncio.timeout(self._limits.wall_s):
+                while not self._link.received and not self._link.is_lost:
+                    await self._link.wait()
+        except BaseException as error:
+            await asyncio.shield(self.end())
+            if isinstance(error, TimeoutError):
+                raise DecoderError(f"the image decoder was not ready after {self._limits.wall_s:g} s") from None
+            raise
+        if not self._link.received:
+            await self.end()
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip()[-_STDERR_CHARS:]
+            raise DecoderError(f"the image decoder does not start: {said or 'it printed nothing'}")
+        del self._link.received[: len(wire.READY)]
 
     @property
     def pid(self) -> int:
