@@ -102,10 +102,12 @@ class Server:
     def _accept(self) -> Asked | None:
         client, _ = self._listener.accept()
         length, received, _, _ = socket.recv_fds(client, 4, 8)
-        with client.makefile("rb", buffering=0) as told:
-            text = b""
-            while len(text) < int.from_bytes(length, "big"):
-                text += told.read(int.from_bytes(length, "big") - len(text)) or b""
+        text = _read(client, int.from_bytes(length, "big"))
+        if not text:  # who asked has ended already
+            client.close()
+            for each in received:
+                os.close(each)
+            return None
         server = os.getpid()
         process = os.fork()
         if process == 0:
@@ -135,6 +137,8 @@ class Server:
 
     def _forward_signal(self, client: socket.socket) -> None:
         """A signal to pass on; the end of who asked is the end of what it asked for."""
+        if client not in self._process_of:
+            return  # the process has ended: both events came with one call of select
         _, ends = self._process_of[client]
         try:
             told = client.recv(64)
@@ -156,6 +160,18 @@ class Server:
             with contextlib.suppress(ConnectionError):
                 client.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
         client.close()
+
+
+def _read(client: socket.socket, size: int) -> bytes:
+    """Read this many bytes; return nothing if the connection ends before."""
+    text = b""
+    while len(text) < size:
+        with contextlib.suppress(ConnectionError):
+            if more := client.recv(size - len(text)):
+                text += more
+                continue
+        return b""
+    return text
 
 
 def _become(asked: Asked) -> None:
