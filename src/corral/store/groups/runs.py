@@ -130,7 +130,13 @@ class SqlRunStore:
         return await self._db.write(lambda tx: losses.expire(tx, owner), essential=True)
 
     async def reap(self, limit: int = 500) -> int:
-        return await self._db.write(lambda tx: losses.reap(tx, limit), essential=True)
+        return await self._db.write(lambda tx: _reap(tx, limit), essential=True)
+
+
+def _reap(tx: Tx, limit: int) -> int:
+    """Workflows are locked before runs, as in a settlement: the first look only finds out which."""
+    expired = losses.find_expired(tx, limit)
+    return _take_back(tx, expired, lambda: losses.reap(tx, limit)) if expired else 0
 
 
 def _take_back(tx: Tx, leases: Sequence[Lease], requeue: Callable[[], int]) -> int:

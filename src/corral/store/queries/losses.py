@@ -1,6 +1,6 @@
 """Runs whose worker or node died: requeued, or held for a person."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -10,7 +10,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import InterventionKind
 from corral.domain.runs.loss import Blame, Loss, Suspicion, interruption_backoff_s, loss_cap, suspicion_after
 from corral.domain.runs.outcome import FailureCode
-from corral.domain.runs.run import WORKFLOW, HoldReason, Lease, Run, RunAction, RunState, target
+from corral.domain.runs.run import WORKFLOW, HoldReason, Lease, RunAction, RunState, target
 from corral.store.queries import events
 from corral.store.queries.crawl import losses as item_losses
 from corral.store.queries.hosts import quotas
@@ -48,8 +48,8 @@ _EXPIRED = (
     .where(RUNNING, runs.c.lease_until < param("now"), runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"))
     .order_by(runs.c.lease_until)
     .limit(param("limit"))
-    .with_for_update(skip_locked=True)
 )
+_LOCK_EXPIRED = _EXPIRED.with_for_update(skip_locked=True)
 _EXPIRE = sa.update(runs).where(runs.c.owner == param("owner"), RUNNING).values(lease_until=param("until"))
 
 
@@ -130,11 +130,19 @@ def expire(tx: Tx, owner: Owner) -> int:
     return tx.run(_EXPIRE, values(owner=owner, until=tx.now_ms - 1))
 
 
+def find_expired(tx: Tx, limit: int) -> list[Lease]:
+    """Leases that have run out, without a lock: their owner may still finish."""
+    return _leases(tx.all(_EXPIRED, values(now=tx.now_ms, limit=limit)))
+
+
 def reap(tx: Tx, limit: int) -> int:
     """Requeue runs whose lease has run out. Their node is gone, which says nothing about them: an interruption."""
-    expired: list[Run] = [run_of(row) for row in tx.all(_EXPIRED, values(now=tx.now_ms, limit=limit))]
-    for gone in {run.owner for run in expired}:
-        quotas.drop_all(tx, Owner(gone or ""))
+    expired = _leases(tx.all(_LOCK_EXPIRED, values(now=tx.now_ms, limit=limit)))
+    for gone in {lease.owner for lease in expired}:
+        quotas.drop_all(tx, gone)
     # `_LOSE` repeats epoch, owner and state, and the rows are locked: an owner that finished meanwhile wins.
-    losses = [Loss(Lease(run, Owner(run.owner or "")), Blame.NONE, "lease expired") for run in expired]
-    return lose(tx, losses)
+    return lose(tx, [Loss(lease, Blame.NONE, "lease expired") for lease in expired])
+
+
+def _leases(rows: Iterable[Any]) -> list[Lease]:
+    return [Lease(run, Owner(run.owner or "")) for run in map(run_of, rows)]

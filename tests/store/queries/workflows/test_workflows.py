@@ -257,14 +257,16 @@ async def test_a_retry_does_not_start_while_the_workflow_is_paused(store: Store)
 
 
 async def test_a_run_that_was_taken_back_does_not_start_while_the_workflow_is_paused(store: Store) -> None:
-    workflow_id = await create(store, a_definition(a_step("a"), a_step("b")))
+    workflow_id = await create(store, a_definition(a_step("a"), a_step("b"), a_step("c")))
     ready = await claim_all(store)
     await store.runs.apply_action(workflow_id, RunAction.PAUSE)
     assert await store.runs.release([ready["a"]], "shutdown") == 1
     assert await store.runs.lose([Loss(ready["b"], Blame.NONE, "killed")]) == 1
+    assert await store.runs.expire(ME) == 1
+    assert await store.runs.reap() == 1, "the lease of c has run out"
     assert await claim_all(store) == {}
     await store.runs.apply_action(workflow_id, RunAction.RESUME)
-    assert sorted(await claim_all(store)) == ["a", "b"]
+    assert sorted(await claim_all(store)) == ["a", "b", "c"]
 
 
 async def test_retries_wait_one_two_four_seconds(store: Store, sql: Any) -> None:
