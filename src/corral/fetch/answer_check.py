@@ -1,4 +1,4 @@
-"""Failures behind an answer: by its status, or because it is no content. Shared by all executors."""
+"""Classify an answer as a failure, by its status or by its content. Shared by all executors."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def is_of_code(failure: Failed | None) -> bool:
 
 
 def outcome_of_read(answer: ReadAnswer, stats: dict[str, Any], raw: dict[str, Any] | None = None) -> AttemptOutcome:
-    """The outcome of a run of one page whose reader found no failure."""
+    """Build the outcome of a one-page run whose reader found no failure."""
     if answer.links:
         told = "parse returned links, and this run reads one page; use crawl_mode list or crawl, or `corral crawl`"
         return Failed(FailureCode.EXTRACTION, told, "parser", stats=stats)

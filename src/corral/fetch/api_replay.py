@@ -39,7 +39,7 @@ _MAX_RECIPES = 256
 
 @dataclass(frozen=True, slots=True)
 class _Replay:
-    """One replay: its page, how it fetches, and until when."""
+    """One replay: its page, its fetcher and its deadline."""
 
     page: Target
     context: FetchContext
@@ -151,7 +151,7 @@ class ApiReplayExecutor:
 
         async def check_call(called: Target) -> Failed | None:
             refusal = await self._refusal(called, replay)
-            # The page itself may be allowed: the browser makes this call as a part of loading it.
+            # robots.txt may allow the page itself: the browser makes this call as part of loading it.
             return refusal and Failed(FailureCode.EXTRACTION, refusal.message, "replay_refused")
 
         async def check() -> Failed | None:

@@ -1,4 +1,4 @@
-"""A body that is read piece by piece, with all size limits checked before the next piece."""
+"""Read a body piece by piece and check all size limits before the next piece."""
 
 from corral.domain.runs.outcome import Failed
 from corral.fetch.codings import CODINGS, Corrupt, Unpacker, unpacker
@@ -57,10 +57,10 @@ class Body:
             self._overflow()
 
     def finish(self) -> None:
-        # An empty body may lack its coding; any other must be complete.
+        # An empty body may lack its coding; any other body must be complete.
         if self._unpacker is not None and self.raw_bytes and not self._unpacker.is_whole:
             raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
-        self._unpacker = None  # frees its window, which may be larger than the page
+        self._unpacker = None  # free its window, which may be larger than the page
 
     def _unpack(self, source: Unpacker, data: bytes) -> None:
         try:

@@ -106,7 +106,7 @@ def context_of(
     first_byte_s: float | None = None,
     meter: CostMeter | None = None,
 ) -> FetchContext:
-    """What the requests of a task share, with the credentials of its session."""
+    """Build the context that the requests of a task share, with the credentials of its session."""
     return FetchContext(
         trusted_hosts=task.payload.read(CommonPayload).trusted,
         route=route,
@@ -118,7 +118,7 @@ def context_of(
 
 
 def cost_of(answer: Response) -> int:
-    """Return how many requests the answer took."""
+    """Return how many requests the answer needed."""
     return 0 if answer.cache == CacheUse.HIT else 1 + len(answer.chain)
 
 

@@ -1,4 +1,4 @@
-"""Fetch what a dataset is made of: images, the pages that show them, and the answers of search back ends."""
+"""Fetch the sources of a dataset: images, the pages that show them, and the answers of search back ends."""
 
 from corral.domain.errors import BadInput
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
@@ -62,7 +62,7 @@ class EgressImageFetcher:
         return bool(tags) and forbids_training(tags, self._egress.user_agent)
 
     async def _fetch(self, url: str, rules: FetchRules, headers: dict[str, str]) -> Response | Failed | Deferred:
-        """One visit of the host, with robots.txt for the address and for every redirect."""
+        """Make one visit to the host, and check robots.txt for the address and for every redirect."""
         outcome: Outcome | None = None
         visit = self._host_access.visit(rules.concurrency)
         context = FetchContext(trusted_hosts=rules.trusted_hosts, visit=visit)

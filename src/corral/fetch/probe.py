@@ -1,4 +1,4 @@
-"""A short first request to a target. It informs the choice of a strategy; it fails no job."""
+"""Send a short first request to a target. It informs the choice of a strategy and never fails a job."""
 
 import time
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from corral.fetch.response import Response
 _MAX_BYTES = 2 * MIB
 _MAX_TYPE_CHARS = 100
 _WELL: Outcome = Fetched()
-_PARSE_S = 1.0  # granted for parsing even if the page arrived at the end of the budget
+_PARSE_S = 1.0  # minimum time for parsing, even if the page arrives at the end of the budget
 
 
 async def probe(
@@ -72,7 +72,7 @@ async def _fetch(
 
 
 async def _find_recorded(cache: PageCache, url: str, context: FetchContext) -> Response | None:
-    """Return the page that a replay would use: a run that sends no request gets a probe that sends none."""
+    """Return the page that a replay would use: if the run sends no request, neither does its probe."""
     try:
         target = parse_target(url)
     except BadInput:

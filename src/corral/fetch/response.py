@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    url: str  # where the answer came from, after redirects
+    url: str  # final URL, after redirects
     status: int
     headers: tuple[tuple[str, str], ...]  # names in lower case
     body: bytes

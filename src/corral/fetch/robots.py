@@ -21,10 +21,10 @@ _BUDGET_S = 3.0
 _MAX_BYTES = 500 * 1024
 _CACHE_S = 3600.0
 _RETRY_UNREACHABLE_S = 60.0
-# A crawl retries a silent host by itself; a longer wait would give each retry the same cached failure.
+# A crawl retries a silent host itself; a longer cache time would give each retry the same cached failure.
 _RETRY_SILENT_S = 5.0
 _SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
-# The host itself cannot be reached: the page would fail in the same way, and that failure says more.
+# The host is unreachable: the page would fail in the same way, and its own failure is more specific.
 _UNREACHABLE = frozenset({"dns", "refused", "unreachable", "tls", "proxy", "connect"})
 _MAX_ORIGINS = 1000
 _LARGE_CHARS = 50_000  # larger rules are matched in a thread
@@ -46,8 +46,8 @@ class RobotsRules:
     until: float
     chars: int = 0  # length of the text that was parsed
     failure: Failed | Deferred | None = None  # why robots.txt could not be fetched
-    is_truncated: bool = False  # robots.txt is larger than what is read
-    delay_s: float = 0.0  # requested between two requests
+    is_truncated: bool = False  # robots.txt is larger than the part that is read
+    delay_s: float = 0.0  # delay between two requests that the site asks for
 
 
 class Robots:
@@ -162,7 +162,7 @@ def without_rules(target: Target, failure: Failed | Deferred | None, *, is_last:
 
 
 def _cache_key(target: Target, context: FetchContext) -> str:
-    # The rules that came through one proxy are not trusted for requests that take another route.
+    # Rules fetched through one proxy are not trusted for requests by another route.
     return f"{target.origin} {context.route_name}".rstrip()
 
 

@@ -16,7 +16,7 @@ from corral.secrets.vault import Keyring, SealBroken
 
 
 class SessionKeys:
-    """The vault keys of this worker; the node sends them again when there is a new one."""
+    """The vault keys of this worker; the node sends them again when a key is added."""
 
     def __init__(self, texts: Sequence[str] = ()) -> None:
         self._ring = Keyring.parse(texts)
@@ -63,7 +63,7 @@ def open_session(task: Task, keys: SessionKeys) -> Task | Failed:
 
 
 def _redact(outcome: Outcome, state: SessionState) -> Outcome:
-    """Remove all values of the session from what goes into events and logs."""
+    """Remove all session values from text for events and logs."""
     if isinstance(outcome, Deferred):
         return outcome
     secrets = state.secrets()
@@ -75,7 +75,7 @@ def _redact(outcome: Outcome, state: SessionState) -> Outcome:
 
 
 def mark_expired_session(outcome: Outcome) -> Outcome:
-    """Turn a demand for a login, in a run with a session, into the failure of an expired session."""
+    """Turn a login prompt, in a run with a session, into the failure of an expired session."""
     if not isinstance(outcome, Failed) or outcome.code is not FailureCode.BLOCKED:
         return outcome
     if outcome.http_status != 401 and outcome.detail != "login_wall":

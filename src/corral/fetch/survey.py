@@ -19,7 +19,7 @@ OpenExecutor = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
 
 
 class SurveyExecutor:
-    """Returns two records: the fields as a run finds them, and the survey of their page."""
+    """Return two records: the fields as a run would find them, and the survey of their page."""
 
     def __init__(self, open_executor: OpenExecutor, reader: PageReader) -> None:
         self._open_executor = open_executor
@@ -47,11 +47,11 @@ class SurveyExecutor:
         return Fetched(outcome.stats, (*outcome.records, read.record), outcome.missing)
 
     async def _record(self, request: ReadRequest, outcome: Outcome) -> Outcome:
-        """Return the page as the reader got it. A page that fails by its status or content can be recorded, too."""
+        """Return the page as the reader received it, even if it failed by its status or content."""
         if not isinstance(outcome, Fetched):
             read = await self._reader.read(request)
             if isinstance(read, ReadAnswer) and read.failure is None:
-                return outcome  # the fetch failed, and what was read is only a part of the page
+                return outcome  # the fetch failed, so only part of the page was read
         look = await self._reader.read(replace(request, looks_only=True))
         page = {
             "url": request.url,
@@ -65,7 +65,7 @@ class SurveyExecutor:
 
 
 class _LastRead:
-    """Remembers the last request: a page in a browser is read several times until it is ready."""
+    """Keeps the last request: a page in a browser is read several times until it is ready."""
 
     def __init__(self, inner: PageReader) -> None:
         self._inner = inner
@@ -78,7 +78,7 @@ class _LastRead:
 
 @asynccontextmanager
 async def as_it_is(executor: Executor) -> AsyncIterator[Executor]:
-    """Wrap an executor that needs no cleanup."""
+    """Wrap an executor that needs no cleanup as a context manager."""
     yield executor
 
 

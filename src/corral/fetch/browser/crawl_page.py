@@ -1,4 +1,7 @@
-"""What a crawl passes to the renderer and gets back. Does not import Playwright: every worker loads this module."""
+"""The options that a crawl passes to the renderer, and the result.
+
+This module does not import Playwright: every worker loads it.
+"""
 
 from dataclasses import dataclass, field
 
@@ -12,16 +15,16 @@ STEPS, SECONDS, FAILED_CALL = "steps", "seconds", "failed_call"
 
 @dataclass(frozen=True, slots=True)
 class ScrollPlan:
-    """How a page is scrolled. Of a list, each step is read, and its items are kept when they leave the document."""
+    """How to scroll a page. A list is read after each step, which keeps items that later leave the document."""
 
     max_steps: int = 0
     seconds: float = 0.0  # in addition to the time for the page itself
     is_list: bool = False
     moves: bool = True  # scroll
-    presses: bool = True  # press the button that brings more
-    css: str | None = None  # of that button; recognised by its text where neither is given
+    presses: bool = True  # press the "load more" button
+    css: str | None = None  # selector of that button; without one, the button is recognised by its text
     xpath: str | None = None
-    max_items: int | None = None  # of a list: enough items end it
+    max_items: int | None = None  # stop a list at this many items
 
 
 @dataclass(slots=True)
@@ -33,10 +36,10 @@ class Rendering:
     scroll: ScrollPlan
     answer: ReadAnswer | None = None
     response: Response | None = None  # the rendered page
-    wants_calls: bool = False  # the JSON calls of the page are wanted, and no recipe of its fields
+    wants_calls: bool = False  # record the JSON calls of the page instead of deriving a recipe for its fields
     calls: list[Call] = field(default_factory=list)
-    cut_by: str | None = None  # the page has more than was brought: STEPS, SECONDS or FAILED_CALL
-    failed_call: str = ""  # which call failed, and how
+    cut_by: str | None = None  # the limit that stopped loading before the end: STEPS, SECONDS or FAILED_CALL
+    failed_call: str = ""  # the call that failed, and its error
 
     def keep(self, chain: tuple[str, ...], request: ReadRequest, answer: ReadAnswer, raw_bytes: int) -> None:
         if not chain and request.url != self.url:

@@ -24,10 +24,10 @@ Later = Callable[[Coroutine[Any, Any, Any]], None]
 
 
 class BodyWeights:
-    """Counts decoded bytes by request, and reports the first body, or the first run, that has too many.
+    """Count decoded bytes per request, and report the first body or run that exceeds its limit.
 
-    The events come from the target that loads: workers and cross-site frames are targets of their own below the
-    page, and each is watched like the page.
+    Events come from the target that loads the resource. Workers and cross-site frames are separate targets below the
+    page, and each of them is watched like the page.
     """
 
     def __init__(self, limits: BrowserLimits, report: Callable[[Failed], None], later: Later) -> None:

@@ -1,4 +1,4 @@
-"""The calls of a page that failed while it was to load more."""
+"""The calls of a page that failed while it loaded more content."""
 
 from urllib.parse import urlsplit
 
@@ -9,12 +9,12 @@ from corral.fetch.browser.faults import net_error_of
 
 _SCRIPTED = frozenset({"xhr", "fetch"})
 _MAX_ENDPOINTS = 200
-_REFUSED = frozenset({401, 403, 408, 425, 429})  # and 5xx. Others, such as 404, are how some APIs end a list
-_DELIBERATE = frozenset({"ABORTED", "BLOCKED_BY_CLIENT"})  # by the page, or by us
+_REFUSED = frozenset({401, 403, 408, 425, 429})  # and 5xx; some APIs end a list with another status, such as 404
+_DELIBERATE = frozenset({"ABORTED", "BLOCKED_BY_CLIENT"})  # cancelled by the page, or by us
 
 
 class FailedCalls:
-    """Failed calls to the host of the page, or to an address that answered before: those may be its data."""
+    """Failed calls to the page's host, or to an address that answered before: both may carry its data."""
 
     def __init__(self) -> None:
         self._answered: set[str] = set()
@@ -34,7 +34,7 @@ class FailedCalls:
             self._note(request, endpoint, f"failed ({error})")
 
     def take(self) -> dict[str, str]:
-        """Return the failed calls since the last time, by endpoint."""
+        """Return the calls that failed since the last call of this method, by endpoint."""
         failed, self._failed = self._failed, {}
         return failed
 

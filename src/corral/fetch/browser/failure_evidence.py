@@ -22,16 +22,16 @@ log = structlog.get_logger()
 WITHIN_S = 3.0
 _MAX_SCREENSHOT_BYTES = 4 * MIB  # 1280x720 of noise are 2.7 MiB
 _MAX_HTML_BYTES = 2 * MIB
-# A page with an endless script does not answer; the HTML that was read before is used.
+# A page in an endless script does not answer, so the HTML from the last reading is used.
 _FRESH_SHARE = 0.3
-# Shorter cookie values (`accepted`, `en-GB`) are no secrets and occur as words of the page.
+# Shorter cookie values (`accepted`, `en-GB`) are not secrets, and they occur as words of the page.
 _MIN_SECRET_CHARS = 12
 
 
 async def evidence(
     visit: PageVisit, folder: ArtifactFolder, secrets: Sequence[str], within_s: float
 ) -> tuple[Artifact, ...]:
-    """Store what can be captured in time. The HTML loses `secrets` and the identifiers that the site set."""
+    """Store the evidence that can be captured in time. The HTML loses `secrets` and the site's identifiers."""
     if not visit.is_on_the_web:
         return ()  # before the first page, or on an error page of the browser
     artifacts: list[Artifact] = []
@@ -68,10 +68,10 @@ async def _store_html(
     if not visit.last_html:
         return
     try:
-        # The browser takes it, even if the page does not respond.
+        # The browser takes the screenshot, even if the page does not respond.
         known_by = [value for value in await visit.identifiers() if len(value) >= _MIN_SECRET_CHARS]
     except PlaywrightError:
-        return  # not stored without redaction
+        return  # without redaction, nothing is stored
     data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
     await _store(folder, ArtifactKind.HTML, data, artifacts)
 

@@ -16,7 +16,7 @@ Later = Callable[[Coroutine[Any, Any, Any]], None]
 
 
 class FirstPartyHeaders:
-    """Chromium pauses every hop of a redirect, and an override holds for one hop only.
+    """Add headers hop by hop: Chromium pauses every hop of a redirect, and an override holds for one hop only.
 
     Playwright's own overrides (`extra_http_headers`, `route.continue_`) follow a redirect to any host.
     """
@@ -27,7 +27,7 @@ class FirstPartyHeaders:
 
     async def install(self, session: CDPSession, granted: ProxyPass, later: Later) -> None:
         session.on("Fetch.requestPaused", lambda paused: later(self._resume(session, paused)))
-        # Whichever client pauses a request also has to answer for the proxy credentials.
+        # The client that pauses a request must also answer the proxy's authentication challenge.
         session.on("Fetch.authRequired", lambda challenge: later(_authenticate(session, granted, challenge)))
         pattern = _WILDCARDS.sub(r"\\\1", self._prefix) + "*"
         patterns = [{"urlPattern": pattern, "requestStage": "Request"}]
@@ -36,7 +36,7 @@ class FirstPartyHeaders:
     async def _resume(self, session: CDPSession, paused: dict[str, Any]) -> None:
         request = paused["request"]
         resumed: dict[str, Any] = {"requestId": paused["requestId"]}
-        # Chromium matches the pattern; this check decides.
+        # Chromium's pattern is only a filter; this check decides.
         if str(request["url"]).startswith(self._prefix):
             own = {name: value for name, value in request["headers"].items() if name.lower() not in self._headers}
             sent = [*own.items(), *self._headers.values()]

@@ -66,7 +66,7 @@ BLOCKED_TYPES: Final = frozenset({"font", "image", "media"})
 VIEWPORT_WIDTH: Final = 1280
 VIEWPORT_HEIGHT: Final = 720
 
-# Would send requests to this machine around the proxy.
+# This option would send requests to this machine around the proxy.
 FORBIDDEN_VARIABLE: Final = "PLAYWRIGHT_DISABLE_FORCED_CHROMIUM_PROXIED_LOOPBACK"
 HOW_TO_INSTALL: Final = "install the Debian package chromium-headless-shell, or run `playwright install chromium`"
 
@@ -96,7 +96,7 @@ _OWN_SHELLS: Final = ("*/headless_shell", "*/chrome-headless-shell")
 
 @dataclass(frozen=True, slots=True)
 class BrowserLimits:
-    executable: str = ""  # the Chromium to start; where empty, the fastest that is found
+    executable: str = ""  # path of the Chromium to start; empty selects the fastest one on this machine
     launch_s: float = 10.0
     close_s: float = 5.0
     max_pages: int = 200  # per browser, like the next two
@@ -106,7 +106,7 @@ class BrowserLimits:
     kill_resident_bytes: int = 2048 * MIB
     max_at_once: int = 2 * (os.cpu_count() or 1)
     max_content_bytes: int = 10 * MIB  # of a document, decoded
-    max_body_bytes: int = 32 * MIB  # of anything else a page loads, decoded
+    max_body_bytes: int = 32 * MIB  # of any other resource that a page loads, decoded
     max_decoded_bytes: int = 128 * MIB  # of all bodies of a run together, decoded
     max_popups: int = 20
     max_navigations: int = 20

@@ -1,4 +1,4 @@
-"""A login page, filled in by a script or a person, and the session that results."""
+"""Capture a session from a login page that a script or a person fills in."""
 
 import asyncio
 import contextlib
@@ -75,14 +75,14 @@ class LoginPage:
             raise LoginFailed("the login led back to its form", hint=_CHECK)
 
     async def check_target(self, url: str) -> None:
-        """Open the page that needs the login; LoginFailed if it still asks for one.
+        """Open the page that needs the login; raise LoginFailed if it still asks for one.
 
-        A form can refuse a password in many ways, and set a cookie with each of them.
+        The page itself is the test: a form may reject a password in many ways, and may set a cookie even then.
         """
         try:
             answer = await self._page.goto(url, timeout=_STEP_S * 1000)
         except PlaywrightError:
-            return  # a page that does not load says nothing about the login
+            return  # a page that fails to load says nothing about the login
         if answer is None or FAULT_HEADER in answer.headers:
             return
         with contextlib.suppress(PlaywrightError):

@@ -1,4 +1,4 @@
-"""When a page is ready to be read, and the outcome of reading it."""
+"""Decide when a page is ready to be read, and build the outcome of reading it."""
 
 import asyncio
 import time
@@ -27,12 +27,12 @@ _COST = 100
 _POLL_EVERY_S = 0.15
 _REST_SHARE = 4
 _QUIET_S = 1.0
-# A page that loads slowly, or on a busy machine, also renders slowly.
+# A page that loads slowly, or loads on a busy machine, also renders slowly.
 _MAX_QUIET_S = 5.0
 _SLOWER_BY = 3
-# How often a document that still loads is checked: it may be too large already.
+# How often to check a document that is still loading: it may already be too large.
 _LARGE_PAGE_S = 1.0
-# A page that only redirects (meta refresh, script) has begun to navigate by then.
+# By this time, a page that only redirects (meta refresh, script) has begun to navigate.
 _SECOND_LOOK_S = 0.05
 _MAX_TYPE_CHARS = 500
 _MAX_REFUSED = 20
@@ -42,7 +42,7 @@ _HTML = ("content-type", "text/html; charset=utf-8")
 
 
 async def wait_until_ready(visit: PageVisit, granted: ProxyPass, plan: ReadPlan) -> Reading | Failed | None:
-    """Return the page once every field is there or it has come to rest; None if there is nothing to read."""
+    """Return the page once every field is present or it has come to rest; None if there is nothing to read."""
     until, max_chars = plan.until, plan.max_chars
     if visit.arrival is not None and visit.arrival.announced_bytes > max_chars:
         return fault(
@@ -93,17 +93,17 @@ def _has_arrived(reading: Reading) -> bool:
 
 def _is_ready(visit: PageVisit, reading: Reading, looked_at: float) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
-        return True  # an error page, of which only the title is read
+        return True  # an error page: only its title is read
     quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
-    # Without fields of the page, with own code, or in a crawl, a page is ready when it has come to rest.
+    # Without page fields, with custom code, or in a crawl, a page is ready when it has come to rest.
     fields = reading.request.fields
     has_own = any(spec.depends_on_page for spec in fields)
     waits = not has_own or parser_of(fields) is not None or reading.request.crawl is not None
     has_all = not waits and not reading.answer.missing
-    # At rest when it was looked at: the page may have changed during a slow reading.
+    # The page was at rest when it was checked; it may have changed during a slow reading.
     return has_all or visit.quiet_s() - (time.monotonic() - looked_at) > quiet_s
 
 
@@ -130,7 +130,7 @@ async def _read(
 
 
 def _request(arrival: Arrival | None, snapshot: PageSnapshot, plan: ReadPlan) -> ReadRequest:
-    """Build the request from the browser's document, which is HTML in UTF-8 whatever the server sent."""
+    """Build the request from the browser's document, which is HTML in UTF-8 whatever encoding the server used."""
     headers = tuple(arrival.headers.items()) if arrival else ()
     return ReadRequest(
         snapshot.html.encode("utf-8", "replace"),
@@ -219,14 +219,14 @@ def _size_of(headers: Mapping[str, str]) -> int:
 
 
 def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
-    """Return why our proxy refused the page; Chromium does not know the reason."""
+    """Return our proxy's reason for refusing the page; Chromium does not know it."""
     if arrival.error is None and FAULT_HEADER not in arrival.headers:
         return None
     try:
         target = parse_target(arrival.url, max_chars=len(arrival.url))
     except BadInput:
         return granted.unreadable
-    # Inside a tunnel the header would be the target's own.
+    # Inside a tunnel, the target itself could have sent this header.
     named = fault_named(arrival.headers.get(FAULT_HEADER)) if target.scheme == "http" else None
     return granted.faults.get((target.host, target.port)) or named
 

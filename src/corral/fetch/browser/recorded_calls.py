@@ -23,7 +23,7 @@ from corral.fetch.robots import Robots
 _MAX_CALLS = 50
 _MAX_BYTES = 2 * MIB
 _MAX_TOTAL_BYTES = 8 * MIB
-# The page has been read: an answer that is incomplete now did not fill it.
+# The page has been read already, so an answer that is still incomplete did not contribute to it.
 _READ_WITHIN_S = 1.0
 _TEACH_WITHIN_S = 3.0
 _TEACH_SHARE = 0.8
@@ -68,16 +68,16 @@ class CallLog:
 async def add_recipe(
     log: CallLog, outcome: AttemptOutcome, task: Task, robots: Robots, context: FetchContext, *, left_s: float
 ) -> AttemptOutcome:
-    """Add a recipe to the outcome if the calls of the page hold its fields.
+    """Add a recipe to the outcome if the page's calls contain its fields.
 
-    Not for a run with a login, whose answers are personal, nor for one that accepted any certificate: later runs would
-    trust the recorded calls.
+    Skipped for a run with a login, whose answers are personal, and for one that accepted any certificate: later runs
+    would trust the recorded calls.
     """
     payload = task.payload.read(PagePayload)
     if isinstance(outcome, Failed) or not payload.is_shareable or not outcome.records:
         return outcome
     if parser_of(payload.fields) is not None:
-        return outcome  # the records come from the page, which a replay does not have
+        return outcome  # the records depend on the page, which a replay does not have
     try:
         async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
             recipe = await _derive_recipe(log, outcome, task, robots, context)

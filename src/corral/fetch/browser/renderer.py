@@ -1,4 +1,4 @@
-"""Renders one page in Chromium, reads it once its fields are there, and turns it into a record."""
+"""Render one page in Chromium, read it once its fields are present, and turn it into a record."""
 
 import asyncio
 import time
@@ -39,7 +39,7 @@ from corral.fetch.robots import Robots
 from corral.fetch.sessions import browser_state
 from corral.files.artifacts import ArtifactFolder
 
-# Reserve of the time budget for returning the outcome: the caller's clock started earlier.
+# Time reserved for returning the outcome: the caller's clock started earlier.
 _RESERVE_SHARE = 0.1
 _MAX_RESERVE_S = 1.0
 _ANSWER_S = 0.3
@@ -87,7 +87,7 @@ class Renderer:
 
     async def _render(self, run: "_PageRun") -> Outcome:
         task, target = run.task, run.target
-        # One slot for everything that the page loads: we do not choose what it loads from other hosts.
+        # One slot covers everything that the page loads: we cannot choose what it loads from other hosts.
         if task.visit is not None and (deferred := await task.visit.enter(target, _route_kind(run))) is not None:
             return deferred
         engine = await self._engine(run.clock)
@@ -173,7 +173,7 @@ class Renderer:
         if rendering is not None and rendering.wants_calls:
             rendering.calls = await visit.calls.read()
             return outcome
-        # Without a visit: the page's own slot covers the robots.txt of the hosts it calls.
+        # No visit of its own: the page's slot covers the robots.txt of the hosts it calls.
         context = replace(run.context, visit=None)
         return await add_recipe(visit.calls, outcome, task, self._robots, context, left_s=clock.measure_left_s())
 
@@ -195,7 +195,7 @@ class _Clock:
         return self._ends_at + self._reserve_s - min(_ANSWER_S, self._reserve_s / 2) - time.monotonic()
 
     def reading_ends_at(self) -> float:
-        """Return the time by which a page is read even if it is not ready."""
+        """Return the deadline for reading a page, ready or not."""
         return self._ends_at - self._reserve_s
 
     def mark(self, name: str) -> None:
@@ -219,7 +219,7 @@ class _PageRun:
 
 
 async def _unless_ended(visit: PageVisit, work: Coroutine[Any, Any, AttemptOutcome]) -> AttemptOutcome:
-    """Return the outcome of the work, or of the visit if that ends first."""
+    """Return the outcome of the work, or that of the visit if the visit ends first."""
     task = asyncio.create_task(work)
     try:
         either: set[asyncio.Future[Any]] = {task, visit.ended}

@@ -68,7 +68,9 @@ class BrowserHost:
         return self.engine
 
     async def _start(self, proxy_address: str) -> Engine:
-        """Start the browser. A cancelled run leaves the start to the next one: half a start would leak processes."""
+        """Start the browser. A cancelled run leaves a start in progress to the next run: aborting it would leak
+        processes.
+        """
         if self._starting is None:
             starting = start_engine(proxy_address, self._limits)
             # In its own context: the browser outlives the run that starts it.

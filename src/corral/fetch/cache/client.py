@@ -43,7 +43,7 @@ class CacheRequest:
     trusted_hosts: frozenset[str] = frozenset()
     respects_robots: bool = True
     has_login: bool = False
-    route_name: str = ""  # sites answer by where a request comes from
+    route_name: str = ""  # sites answer depending on the origin of a request
 
     def key(self, policy: str) -> str:
         headers = sorted((name.lower(), value) for name, value in self.headers.items())
@@ -70,7 +70,7 @@ class PageCache:
         self._max_bytes = max_bytes
 
     async def fetch(self, request: CacheRequest, fetch_live: FetchLive, check: Check) -> Response | Failed | Deferred:
-        """Answer from disk, or with `fetch_live` if `check` allows it; it gets the headers that revalidate the page."""
+        """Answer from disk, or with `fetch_live`, which gets the revalidation headers, if `check` allows it."""
         if self._disk is None or not may_use_cache(self._mode, request.headers, has_login=request.has_login):
             return await check() or await fetch_live({})
         key = request.key(self._policy)
@@ -129,7 +129,7 @@ class PageCache:
             )
 
     def _request_headers(self, request: CacheRequest) -> Headers:
-        """Return the headers in which two requests for one URL may differ; all others are always the same."""
+        """Return the headers in which two requests for one URL may differ; all others are constant."""
         own = [(name.lower(), value) for name, value in request.headers.items()]
         return (("user-agent", self._user_agent), *sorted(own))
 

@@ -1,1 +1,1 @@
-"""The pages of a crawl: requested, rendered, saved."""
+"""Request, render and save the pages of a crawl."""

@@ -1,4 +1,4 @@
-"""Conditional requests for pages of an earlier crawl, and whether a page has changed since."""
+"""Build conditional requests for pages of an earlier crawl, and detect whether a page has changed since."""
 
 from corral.domain.crawl.item import Change, Item
 from corral.fetch.response import Response

@@ -1,4 +1,4 @@
-"""Responses that are not pages: saved as files, each with a record, or skipped under a named rule."""
+"""Save responses that are not pages as files, each with a record, or skip them under a named rule."""
 
 import asyncio
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def content_type_of(headers: Sequence[tuple[str, str]]) -> str:
 
 def is_file(headers: Sequence[tuple[str, str]], body: bytes) -> bool:
     content_type = content_type_of(headers)
-    # SVG is text, but a link to it means an image.
+    # SVG is text, but a link to an SVG file is a link to an image.
     return content_type.startswith("image/") or not is_text(content_type, body)
 
 
@@ -40,7 +40,7 @@ class FileKeeper:
         self._max_bytes = max_bytes
 
     def body_limit(self, plan: CrawlPlan) -> BodyLimit:
-        """Read no body of a file that is not saved; allow saved files to be larger than a page."""
+        """Return the body limit: nothing of a file that is not saved, and more than a page for one that is."""
 
         def limit(status: int, headers: tuple[tuple[str, str], ...]) -> int | None:
             content_type = content_type_of(headers)

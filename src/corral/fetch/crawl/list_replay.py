@@ -1,4 +1,4 @@
-"""The rest of a list by the API call that fills it in the browser, made over HTTP with the next cursor."""
+"""Fetch the rest of a list over HTTP: repeat the API call that fills it in the browser, with the next cursor."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -28,7 +28,7 @@ SendCall = Callable[[ReplayRequest], Awaitable[Response | Failed | Deferred]]
 
 
 async def replay_list(rendering: Rendering, plan: CrawlPlan, send: SendCall) -> bool:
-    """Add the items of the further pages to the rendered list page; False where the browser has to bring them."""
+    """Add the items of further pages to the rendered list page; False if only the browser can load them."""
     content = (rendering.answer.crawl_page if rendering.answer is not None else None) or {}
     rows = {row[1]: row for row in content.get("items", ())}
     derived = await asyncio.to_thread(derive_list_call, rendering.calls, [row[0] for row in rows.values()])
@@ -53,18 +53,21 @@ async def _follow(  # noqa: PLR0917 - the parts of one replay
     send: SendCall,
     pages: int,
 ) -> bool | None:
-    """Call until the list ends. True where a bound ended it first, None where the API does not answer as recorded."""
+    """Repeat the call until the list ends.
+
+    Return True if a limit ended it first, None if the API does not answer as recorded.
+    """
     request, answer, asked = request_of(last), last.answer, {_key_of(request_of(last))}
     while (following := call.next_request(request, answer)) is not None and _key_of(following) not in asked:
         if len(rows) > listing.max_items:
-            return False  # the bound on items is reported with the items
+            return False  # the caller reports the item limit together with the items
         asked.add(_key_of(following))
         document = await _call(following, send)
         links = call.read_links(document) if document is not None else None
         if links is None:
             return None
         if pages <= 0:
-            return _add(links, dict(rows), plan) > 0  # one call more than was asked for shows whether the list goes on
+            return _add(links, dict(rows), plan) > 0  # one call beyond the limit shows whether the list continues
         pages -= 1
         if not _add(links, rows, plan):
             return False
@@ -77,7 +80,7 @@ def _key_of(request: ReplayRequest) -> tuple[str, bytes]:
 
 
 async def _call(request: ReplayRequest, send: SendCall) -> Any:
-    """Return the JSON of the answer; None where there is none after a few tries."""
+    """Return the JSON of the answer; None if a few attempts bring none."""
     for _ in range(_TRIES):
         answer = await send(request)
         if isinstance(answer, Deferred):
@@ -95,7 +98,7 @@ async def _call(request: ReplayRequest, send: SendCall) -> Any:
 
 
 def _add(links: list[str], rows: dict[str, list[Any]], plan: CrawlPlan) -> int:
-    """Add the links as rows of items; returns how many are new."""
+    """Add the links as item rows; return the number of new ones."""
     before = len(rows)
     for each in links:
         try:

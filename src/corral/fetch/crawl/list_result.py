@@ -1,4 +1,4 @@
-"""Turn a fetched and parsed page of a list into the result of its item: the items it names, and the page after it."""
+"""Turn a fetched and parsed list page into the result of its item: the items it names, and the next list page."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from corral.fetch.response import Response
 
 @dataclass(frozen=True, slots=True)
 class _Taken:
-    """What is taken from a list page. `cut_by` is the bound that ended the list before its end."""
+    """The links to follow from a list page. `cut_by` is the limit that ended the list early."""
 
     items: list[list[Any]]
     following: list[DiscoveredLink]
     listed: int
     cut_by: str | None
     is_repeat: bool
-    may_end: bool  # no page links to what follows, so that the list may end here
+    may_end: bool  # no page links to the next one, so the list may end here
 
 
 def result_of_listing(
@@ -54,13 +54,13 @@ def _keys_of(content: Mapping[str, Any]) -> list[str]:
 
 
 def _take(content: Mapping[str, Any], listing: Listing, place: ListPosition, new: set[str]) -> _Taken:
-    """Take the new items within max_items, and the following pages while the bounds and the list allow."""
+    """Select new items within max_items, and the following pages while the limits and the list allow."""
     rows = content.get("items", [])
     fresh = [row for row in rows if row[1] in new]
     items = fresh[: max(0, listing.max_items - place.named)]
     cut_by = "max_items" if len(items) < len(fresh) else None
     named = place.named + len(items)
-    # A selector that a user wrote is followed as it is; the address of each page is visited once in any case.
+    # A user's selector is followed as written; in any case, each page URL is visited only once.
     is_chosen = listing.pagination is not None and listing.pagination.selector is not None
     is_repeat = bool(rows) and not fresh and place.number > 1 and not is_chosen
     following, counting = content.get("following", ()), content.get("counting") or {}
@@ -79,7 +79,7 @@ def _take(content: Mapping[str, Any], listing: Listing, place: ListPosition, new
 
 
 def _loads_more(listing: Listing, content: Mapping[str, Any], taken: _Taken, *, has_scripts: bool) -> bool | None:
-    """Whether scrolling may bring the rest of the list; None where its script files have to be looked at."""
+    """Return whether scrolling may load the rest of the list; None if its script files must be inspected first."""
     paging = listing.pagination
     if paging is None and has_scripts:
         return True

@@ -1,4 +1,4 @@
-"""What a page of a crawl cost, added to its result."""
+"""Add the cost of a crawled page to its result."""
 
 import time
 from dataclasses import replace
@@ -10,7 +10,7 @@ from corral.fetch.egress.context import CostMeter
 
 
 def add_cost(ended: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemResult | Failed | Deferred:
-    """Add what the page cost, whatever came of it. Its size is what arrived of all its requests."""
+    """Add the cost of the page, whatever its result. Its size is the bytes received by all its requests."""
     if isinstance(ended, ItemResult):
         size = max(meter.size, ended.size)
         return ended._replace(requests=meter.requests, size=size, browser_ms=meter.browser_ms, cpu_ms=meter.cpu_ms)
@@ -18,7 +18,7 @@ def add_cost(ended: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemRes
 
 
 def count_browser(meter: CostMeter | None, outcome: Outcome, began: float) -> None:
-    """Count what a browser used for a page since `began`."""
+    """Count the browser time, requests and bytes of a page that began at `began`."""
     if meter is None or isinstance(outcome, Deferred):
         return
     meter.browser_ms += round((time.monotonic() - began) * 1000)

@@ -1,4 +1,4 @@
-"""Turn a fetched and parsed page of a crawl into the result of its item: its record, its links, its signals."""
+"""Turn a fetched and parsed page of a crawl into the result of its item: record, links and signals."""
 
 import time
 from dataclasses import replace
@@ -32,7 +32,7 @@ from corral.extract.page_reader import ReadAnswer
 from corral.fetch.crawl.conditional_requests import change_of, version_of
 from corral.fetch.response import Response
 
-_IMMEDIATE_REFRESH_S = 2.0  # a faster refresh means that the page is not meant to be read
+_IMMEDIATE_REFRESH_S = 2.0  # a faster refresh means that the page itself has no content to read
 
 
 def result_of_page(
@@ -47,7 +47,7 @@ def result_of_page(
         stats = {"needs_scripts": needs_scripts(read)}
         return Failed(FailureCode.EXTRACTION, f"not found on the page: {names[:500]}", "fields_missing", stats=stats)
     if plan.listing is not None:
-        # The job wants the items of the list only: the links of an item are not followed.
+        # The job wants only the items of the list, so links on an item page are not followed.
         if read.links is None:
             read = replace(read, crawl_page={**(read.crawl_page or {}), "found": []})
         if answer.chain and canonical_url(parse_target(answer.url)) in plan.scope.starts:
@@ -119,13 +119,13 @@ def _result_of_content(
 
 
 def _find_omission(content: dict[str, Any], read: ReadAnswer, *, is_shell: bool) -> tuple[str | None, str | None]:
-    """Return the rule by which part of a page is missing from its record, and the message for it."""
+    """Return the rule that explains what the record of a page lacks, and its message."""
     if is_shell:
         return SHELL, "it is empty without its scripts; --strategy auto or browser runs them"
     cut = [*content.get("cut", ()), *(name for name, problem in read.problems.items() if problem == CUT_PROBLEM)]
     message = f"cut at the limit of a value: {', '.join(cut)[:500]}" if cut else None
     if dropped := content.get("dropped", 0):
-        # An item has one reason, and links weigh more than a cut value, which the record itself names.
+        # An item has one reason. Missing links matter more than a cut value, which the record itself marks.
         links = f"{dropped} of its links are not followed; APP_MAX_PAGE_LINKS allows more"
         return LINK_LIMIT, f"{links}; {message}" if message else links
     return (VALUE_CUT, message) if cut else (None, None)

@@ -1,4 +1,4 @@
-"""How far to scroll a page of a crawl, and what to report if it has more."""
+"""Decide how far to scroll a page of a crawl, and report content beyond that."""
 
 from corral.domain.crawl.crawl import LIST_BOUND, LIST_FAILURE, LIST_LIMIT, SCROLL_LIMIT, CrawlPlan
 from corral.domain.crawl.item import Item, ItemResult
@@ -7,11 +7,11 @@ from corral.domain.lists.pagination import Pagination, PagingMode
 from corral.domain.lists.position import ListPosition, listing_place
 from corral.fetch.browser.crawl_page import FAILED_CALL, SECONDS, Rendering, ScrollPlan
 
-PROBE_STEPS = 2  # of a list, to see how the page asks for more
+PROBE_STEPS = 2  # scroll steps on a list, to observe how the page loads more
 _SCROLL_S = 60.0
-_STEP_S = 3.0  # of a list, where more pages are wanted than fit into the time above
+_STEP_S = 3.0  # time per scroll step, for a list with more wanted pages than fit into the time above
 _LONGEST_S = 1_800.0
-_SHARE = 0.8  # of the time of the whole run
+_SHARE = 0.8  # share of the run's time limit, if it has one
 
 
 def needs_browser(plan: CrawlPlan, item: Item) -> bool:
@@ -23,7 +23,7 @@ def needs_browser(plan: CrawlPlan, item: Item) -> bool:
 
 
 def may_replay(plan: CrawlPlan, item: Item) -> bool:
-    """A list whose further pages may come from the API that fills it, where the pagination leaves that open."""
+    """True for a list page whose pagination settings allow its API to serve further pages."""
     if plan.listing is None or listing_place(item.kind) is None:
         return False
     return Listing.of(plan.listing).mode in (PagingMode.AUTO, PagingMode.CURSOR)

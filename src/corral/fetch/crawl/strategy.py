@@ -54,7 +54,7 @@ _LONGER = 1.2
 
 @dataclass(frozen=True, slots=True)
 class Ways:
-    """All ways to fetch a page. `browser` renders it, `replay` makes the calls of a recipe instead."""
+    """The available ways to fetch a page: `browser` renders it, `replay` makes the calls of a recipe instead."""
 
     http: HttpVisitor
     browser: Executor
@@ -101,7 +101,7 @@ class CrawlVisitor:
 
 @dataclass(frozen=True, slots=True)
 class PooledVisitor:
-    """Fetches each page of a crawl through a proxy of the pool, and through another one where that fails."""
+    """Fetches each page of a crawl through a proxy of the pool, and through another proxy if that fails."""
 
     visitor: "RunVisitor"
     policy: PoolPolicy
@@ -114,7 +114,7 @@ class PooledVisitor:
         async def attempt(proxy: OpenProxy | None, _: float) -> ItemResult | Failed | Deferred:
             opening = self.proxies.open_route(proxy, payload.trusted, verifies_tls=payload.verify_tls)
             async with opening as route:
-                through = copy.copy(self.visitor)  # what the pages of the crawl learn is shared
+                through = copy.copy(self.visitor)  # the copy shares the crawl's knowledge of its pages
                 through.task, through.route = replace(self.visitor.task, proxy=proxy), route
                 return await through.visit(item, plan, task)
 
@@ -125,13 +125,13 @@ class PooledVisitor:
 
 
 def _leads_outside(ended: ItemResult | Failed | Deferred) -> bool:
-    """A redirect out of the crawl: a proxy may have written it."""
+    """True for a redirect out of the crawl: the proxy may have forged it."""
     return isinstance(ended, ItemResult) and ended.reason == Refusal.OUT_OF_SCOPE
 
 
 @dataclass(slots=True)
 class _Browsing:
-    """What the pages of a crawl learn about the browser."""
+    """The browser usage of a crawl, shared by its pages."""
 
     rendered: int = 0
     is_available: bool = True
@@ -170,7 +170,7 @@ class RunVisitor:
         return ended
 
     async def _wait_for_turn(self, url: str, delay_s: float) -> None:
-        """Wait for delay_s. One worker has a host at a time, so this holds for the whole crawl."""
+        """Wait for delay_s. Only one worker reads a host at a time, so this delay holds for the whole crawl."""
         host, now = host_key_of_url(url) or "", time.monotonic()
         at = max(now, self.turns.get(host, now))
         self.turns[host] = at + delay_s
@@ -215,7 +215,7 @@ class RunVisitor:
         self, item: Item, ended: ItemResult | Failed | Deferred, template: str
     ) -> ItemResult | Failed | Deferred:
         """Render a page that was read over HTTP, and keep the result if it contains more."""
-        # The item has its fields, and nothing else of it is needed.
+        # The item has all its fields, so rendering would add nothing.
         is_item = self.plan.listing is not None and item.kind == PAGE
         if not isinstance(ended, ItemResult) or is_item or not await self._may_have_more(ended, template):
             return ended
@@ -233,7 +233,7 @@ class RunVisitor:
         return not self.browsing.is_available
 
     async def _may_have_more(self, ended: ItemResult, template: str) -> bool:
-        """True if scripts may load more, and rendering has not been useless too often for this template."""
+        """True if scripts may load more, and rendering has not failed too often to add anything for this template."""
         seen = ended.seen
         if (
             seen is None
@@ -262,7 +262,7 @@ class RunVisitor:
         scroll = scroll_plan(self.plan, item)
         if scroll.max_steps <= PROBE_STEPS or not may_replay(self.plan, item):
             return await self._finish(item, *await self._load(item, scroll))
-        # A few steps show how the page asks for more; its API then brings the rest, or else the browser does.
+        # A few steps show how the page loads more; then its API supplies the rest, or else the browser does.
         rendering, outcome = await self._load(item, replace(scroll, max_steps=PROBE_STEPS), wants_calls=True)
         is_cut = rendering.answer is not None and rendering.cut_by is not None
         if is_cut and not await replay_list(rendering, self.plan, self._send_call):
@@ -305,9 +305,9 @@ class RunVisitor:
         return await self.ways.http.send_call(request, self.plan, self.task, self.route)
 
     async def _replay(self, item: Item) -> ItemResult | None:
-        """The item of a list by the calls that fill its page; None where that is not known, or did not work.
+        """Fetch a list item by the API calls that fill its page; None if they are unknown or fail.
 
-        Only items of a list: a recipe does not say where a page leads.
+        Only for list items: a recipe does not return the links of a page.
         """
         if not self.recipes or self.plan.listing is None or item.kind != PAGE:
             return None

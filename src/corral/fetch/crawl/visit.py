@@ -87,7 +87,7 @@ class HttpVisitor:
         progress: ListProgress | None = None,
         meter: CostMeter | None = None,
     ) -> ItemResult | Failed | Deferred:
-        """Fetch the page of an item; `progress` is that of the list that the crawl follows.
+        """Fetch the page of an item; `progress` is the progress of the list that the crawl follows.
 
         `task` has the opened session of the crawl; `route` uses its proxy, or accepts any certificate.
         """
@@ -97,7 +97,7 @@ class HttpVisitor:
             outcome = _WELL if isinstance(ended, ItemResult) else ended
             return ended
         finally:
-            # A retry that the host refuses again says nothing new about the host.
+            # A retry that the host refuses again adds no information about the host.
             is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
             turn.end(None if is_old_news else outcome)
 
@@ -161,7 +161,7 @@ class HttpVisitor:
     async def send_call(
         self, call: ReplayRequest, plan: CrawlPlan, task: Task, route: Route | None
     ) -> Response | Failed | Deferred:
-        """Make a call of a page's API over HTTP, with the session of the crawl, robots.txt and the host limiter."""
+        """Make an API call of a page over HTTP, with the crawl's session, robots.txt and the host limiter."""
         turn, outcome = self._host_access.visit(plan.concurrency), None
         context = context_of(task, route, visit=turn)
         try:
@@ -184,7 +184,7 @@ class HttpVisitor:
         return CrawlReadOptions(packed, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
 
     def _pack_plan(self, plan: CrawlPlan, task: Task) -> str:
-        """Serialize the plan. Memo: a running crawl always passes the same, immutable plan."""
+        """Serialize the plan. Memo: a running crawl always passes the same immutable plan."""
         known = self._plans.get(id(plan))
         if known is None:
             while len(self._plans) >= _MAX_PLANS:
@@ -195,7 +195,7 @@ class HttpVisitor:
     async def refusal(
         self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None
     ) -> Failed | Deferred | None:
-        """Return why robots.txt forbids the page of an item, for visitors that fetch it in another way."""
+        """Return why robots.txt forbids the page of an item, for callers that fetch the page in another way."""
         try:
             target = parse_target(item.url)
         except BadInput as problem:
@@ -210,7 +210,7 @@ class HttpVisitor:
             turn.end(None)
 
     async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | Deferred | None:
-        """Return why robots.txt forbids a page. Where it cannot be fetched, every page of the site is forbidden."""
+        """Return why robots.txt forbids a page. An unreachable robots.txt forbids every page of the site."""
         rules = await self._robots.load_rules(target, context)
         if not rules.is_reachable:
             return without_rules(target, rules.failure, is_last=is_last)
@@ -255,7 +255,7 @@ def decide_result(
 
 
 def _skip_outside(item: Item, failure: Failed | Deferred) -> ItemResult | Failed | Deferred:
-    """A redirect out of the scope of the crawl is not a failure."""
+    """Skip a redirect out of the scope of the crawl; it is not a failure."""
     is_outside = isinstance(failure, Failed) and failure.detail == Refusal.OUT_OF_SCOPE
     return ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else failure
 
@@ -269,7 +269,7 @@ def page_in_order(item: Item, task: Task) -> QueuedPage | None:
 
 
 def _crawl_id(task: Task) -> str:
-    """Return the id of the crawl run, also in a helper."""
+    """Return the id of the crawl run, even from within a helper."""
     return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == CRAWL_HELPER else task.run_id
 
 

@@ -27,7 +27,7 @@ _DEFAULT_HEADERS = {
     "accept-language": "en;q=0.9,*;q=0.5",
 }
 _USUAL_HEADERS = {**_DEFAULT_HEADERS, "accept-encoding": ACCEPT_ENCODING}
-# Headers that follow a redirect to another origin. A list of secrets to drop would always be one header short.
+# Headers that may follow a redirect to another origin. An allow list: a list of secrets to drop is never complete.
 _CARRIED = frozenset({"accept", "accept-language", "user-agent"})
 
 
@@ -45,7 +45,7 @@ class Egress:
     async def fetch(self, request: FetchRequest, context: FetchContext = NO_CONTEXT) -> Response | Failed | Deferred:
         """Send the request, follow its redirects, and read the body of the last answer.
 
-        A redirect carries a request body on only if its status says so and it stays within the origin.
+        A redirect keeps the request body only if its status says so and it stays within the origin.
         """
         follower = _RedirectFollower(context.route or self, request, context)
         try:
@@ -85,7 +85,7 @@ class Egress:
         client = self._clients.get(key)
         if client is None:
             client = self._clients[key] = open_client(pinned, self._limits, self._user_agent, verifies_tls=verifies_tls)
-            # Dropped, not closed: closing a client would cancel the requests that still run on it.
+            # Drop the client without closing it: closing would cancel the requests that still run on it.
             while len(self._clients) > self._limits.max_clients:
                 self._clients.popitem(last=False)
         self._clients.move_to_end(key)
@@ -93,7 +93,7 @@ class Egress:
 
 
 class _RedirectFollower:
-    """One fetch on its way through redirects: the state that changes from hop to hop."""
+    """One fetch with its redirects: the state that changes from hop to hop."""
 
     def __init__(self, route: Route, request: FetchRequest, context: FetchContext) -> None:
         self._route = route
@@ -230,7 +230,7 @@ class _RedirectFollower:
 
 def _parse_url(url: str) -> Target | Failed:
     try:
-        # Longer than a job may have: links and stored redirects pass here too.
+        # Longer than a job's URL may be: links and stored redirects pass through here too.
         return parse_target(url, field="url", max_chars=8192)
     except BadScheme as problem:
         return fault("policy:scheme", problem.message)

@@ -1,4 +1,4 @@
-"""The values of one fetch: what a run's requests share, what one request asks for, and what one hop sends."""
+"""The values of one fetch: the context shared by a run's requests, one request, and one hop."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -39,7 +39,7 @@ class Route(Protocol):
 
     @property
     def name(self) -> str:
-        """Empty for a direct route. Separates robots rules and cached pages that came by different routes."""
+        """The name of the route; empty if direct. It separates robots rules and cached pages of different routes."""
         ...
 
     @property
@@ -56,28 +56,28 @@ class Route(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FetchContext:
-    """What all requests of a run, or of one page of a crawl, have in common."""
+    """The settings that all requests of a run, or of one crawled page, share."""
 
     trusted_hosts: frozenset[str] = frozenset()  # private hosts that this run may reach
     route: Route | None = None  # None is direct
-    visit: Visit | None = None  # holds a slot at each host that the run asks
+    visit: Visit | None = None  # holds a slot at each host that the run requests
     credentials: Credentials | None = None
-    cookies: RunCookies | None = None  # None keeps the cookies of each fetch to that fetch
+    cookies: RunCookies | None = None  # with None, cookies last for one fetch only
     first_byte_s: float | None = None  # raises FetchLimits.first_byte_s
-    meter: "CostMeter | None" = None  # counts what is requested
+    meter: "CostMeter | None" = None  # counts the requests
 
     @property
     def route_name(self) -> str:
         return "" if self.route is None else self.route.name
 
     def anonymous(self) -> "FetchContext":
-        """The same hosts, route and limiter slots, without anything that identifies the run or its job."""
+        """Return the same hosts, route and limiter slots without anything that identifies the run or its job."""
         return replace(self, credentials=None, cookies=None, first_byte_s=None)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchRequest:
-    """One URL and how much of its answer is wanted. With a `body` the method is POST."""
+    """One URL, and how much of its answer to read. With a `body`, the method is POST."""
 
     url: str
     timeout_s: float

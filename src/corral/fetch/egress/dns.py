@@ -1,4 +1,4 @@
-"""Resolves names; every address of an answer is checked."""
+"""Resolve names and check every returned address."""
 
 import asyncio
 import socket
@@ -46,7 +46,7 @@ class Resolver:
         ips = (target.host,) if target.is_literal_ip else await self._lookup(target.host)
         if isinstance(ips, Failed):
             return ips
-        # One forbidden address fails the name: a name that points to a private address once will do so again.
+        # One forbidden address fails the name: a name that resolves to a private address once will do so again.
         if not is_trusted(target, trusted_hosts) and not all(self._may_dial(ip, target.port) for ip in ips):
             return fault("policy:egress", target.host)
         return PinnedAddress(target.host, target.port, ips[:_MAX_ADDRESSES])
@@ -55,7 +55,7 @@ class Resolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _may_dial(self, ip: str, port: int) -> bool:
-        """Check an address. Cached like DNS answers: only a socket tells whether an address is our own."""
+        """Check an address. The result is cached like a DNS answer: detecting our own address takes a socket."""
         known = self._checked.get((ip, port))
         if known is not None and known[0] > time.monotonic():
             return known[1]
@@ -98,7 +98,7 @@ def _addresses(host: str) -> tuple[str, ...]:
 
 
 def is_own_address(ip: str) -> bool:
-    """True for an address of this machine: a datagram to it would also come from it. Sends nothing."""
+    """True for an address of this machine: a datagram sent to it would have it as its source. Sends nothing."""
     family = socket.AF_INET6 if ":" in ip else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:

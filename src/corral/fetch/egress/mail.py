@@ -12,7 +12,7 @@ _PORTS = {"smtp": 25, "smtps": 465}
 
 
 class MailRefused(Exception):
-    """The server refused the message for good; another attempt would not help."""
+    """The server rejected the message permanently; do not retry."""
 
 
 class Mailer:

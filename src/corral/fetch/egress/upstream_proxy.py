@@ -1,4 +1,4 @@
-"""Connections through the proxy of a job: dialled like any target, and sent a checked address, never a name.
+"""Connect through a job's proxy: dial it like any target, and send it a checked address, never a name.
 
 Every problem with the proxy is `network:proxy`. There is no fallback to a direct connection.
 """
@@ -27,7 +27,7 @@ async def tunnel(resolve: Resolve, proxy: OpenProxy, ip: str, port: int, within_
     """Open a connection to the address through the proxy."""
     pinned = await resolve(proxy.target)
     if isinstance(pinned, Failed):
-        # A refusal by our policy stays one; a proxy without an address is unusable.
+        # A refusal by our policy keeps its code; a proxy name that does not resolve makes the proxy unusable.
         return pinned if pinned.code is FailureCode.POLICY else _unusable("its name could not be resolved")
     try:
         async with asyncio.timeout(within_s):

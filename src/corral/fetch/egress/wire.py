@@ -123,7 +123,7 @@ def open_client(
 
 async def send(client: wreq.Client, request: HopRequest, limits: FetchLimits) -> Head | Failed:
     """Send the request and read the answer up to the end of its headers."""
-    # Passed only if it differs: the client's own limit costs nothing per request.
+    # Passed only if it differs: the client's default limit costs nothing per request.
     more: dict[str, Any] = {}
     if request.first_byte_s is not None:
         more["read_timeout"] = timedelta(seconds=max(request.first_byte_s, limits.first_byte_s))
@@ -148,7 +148,7 @@ def _check_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimit
         return fault("policy:egress", pinned.host)
     headers = answer.headers
     names, values = headers.keys(), headers.values()
-    # Several times faster than one by one; but keys() lists a repeated name once.
+    # Several times faster than reading one by one; but keys() lists a repeated name once.
     pairs = zip(names, values, strict=True) if len(names) == len(values) else headers
     decoded = tuple([(_header_name(name), str(value, "latin-1")) for name, value in pairs])
     size = sum([len(name) + len(value) + 4 for name, value in decoded])

@@ -19,7 +19,7 @@ from corral.extract.links import MAX_LINKS
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.limits import MIB
 
-# What one link beyond the default limit adds to the bounds of a reader: measured, and doubled.
+# Additional limits of a reader for each link beyond the default: the measured cost, doubled.
 _CPU_S_PER_LINK = 50e-6
 _BYTES_PER_LINK = 4096
 _ANSWER_BYTES_PER_LINK = 400
@@ -35,9 +35,9 @@ BUG = b"B"
 control_frame = struct.Struct("!ci")
 STARTED = b"S"
 ENDED = b"E"
-# In memory that outlives the reader: the index of the field whose selector is being evaluated, the number of pages
-# read so far, and whether own code runs. A reader sends several answers at once, so a reader that dies may have read
-# pages it never answered.
+# Shared memory that outlives the reader: the index of the field whose selector is being evaluated, the number of pages
+# read so far, and whether custom code runs. A reader sends several answers at once, so one that dies may have read
+# pages whose answers it never sent.
 note = struct.Struct("!I")
 READ_AT = note.size
 CODE_AT = 2 * note.size
@@ -46,15 +46,15 @@ MAX_FIELDS = 256  # fields with a greater index cannot be skipped
 
 @dataclass(frozen=True, slots=True)
 class ReaderLimits:
-    """What one page may cost its reader, and how long a reader is kept."""
+    """The limits of one page in its reader, and the lifetime of a reader."""
 
     cpu_s: float = 5.0
     selector_s: float = 1.0
-    wall_s: float = 30.0  # for a reader that uses no processor time, or gets none
-    code_wall_s: float = 15.0  # the same for a page with own code: less than the time that a run has for its page
+    wall_s: float = 30.0  # for a reader that waits, or gets no processor time
+    code_wall_s: float = 15.0  # the same for a page with custom code; less than the time limit of a page
     address_bytes: int = 768 * MIB
     resident_bytes: int = 512 * MIB
-    pages_per_reader: int = 5_000  # it remembers the links of a site, and what it takes is looked at after every page
+    pages_per_reader: int = 5_000  # a reader caches the links of a site; its memory is checked after every page
     max_waiting: int = 64
     answer_bytes: int = 48 * MIB
 
@@ -83,7 +83,7 @@ class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
 
     cpu_s: float
     skipped: tuple[int, ...]  # indexes of fields whose selectors take too long
-    has_more: bool  # the next request is on its way, so this answer may wait for its answer
+    has_more: bool  # the next request follows at once, so this answer may be sent together with the next one
     url: str
     asked_url: str
     status: int
@@ -101,7 +101,7 @@ class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One page to read, as a reader takes it."""
+    """One page to read, as a reader receives it."""
 
     request: ReadRequest
     cpu_s: float
@@ -122,7 +122,7 @@ _answer_decoder = msgspec.json.Decoder(ReadAnswer)
 
 
 def encode_head(question: Question) -> bytes:
-    """Encode everything but the body, which is sent after it as it is."""
+    """Encode everything but the body, which follows unchanged."""
     asked = question.request
     head = _RequestHead(
         question.cpu_s,

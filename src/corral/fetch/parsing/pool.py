@@ -1,4 +1,4 @@
-"""Pages read in killable processes: one hostile page costs one reader, never the event loop."""
+"""Read pages in killable processes: one hostile page costs one reader, never the event loop."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 _MAX_PROCESSES = 2
 # Start another process when this many pages wait; one page alone gets one process.
 _MANY_WAITING = 4
-# A selector that was cut off costs a reader and a second; a page with more of them is not worth it.
+# Each selector that times out costs a reader and a second; a page with more of them is given up.
 _MAX_SKIPPED = 3
 _TRIES = 2
 # Pages sent to a reader at once, so that neither side waits for the other between pages.
@@ -69,7 +69,7 @@ class _Job:
 
     @property
     def code(self) -> str | None:
-        """The own code of the page; None for most pages."""
+        """The custom code of the page; None for most pages."""
         spec = parser_of(self.request.fields)
         return None if spec is None else spec.code
 
@@ -143,7 +143,7 @@ class _Keeper:
         self._left: _Job | None = None  # taken from the queue, but not part of the last batch
         self._process: ParseProcess | None = None
         self._reader: Reader | None = None
-        self._code: str | None = None  # the own code that the reader has run
+        self._code: str | None = None  # the custom code that this reader has run
 
     @property
     def pids(self) -> list[int]:
@@ -167,7 +167,7 @@ class _Keeper:
             await asyncio.shield(self._drop())
 
     async def _next(self) -> list[_Job]:
-        """Return the next batch: as many waiting jobs as fit, all with the same own code or none."""
+        """Return the next batch: as many waiting jobs as fit, all with the same custom code or all without."""
         first, self._left = self._left or await self._jobs.get(), None
         jobs, taken_bytes = [first], len(first.request.body)
         while len(jobs) < _TOGETHER and not self._jobs.empty():
@@ -193,7 +193,7 @@ class _Keeper:
                     job.answer.set_exception(error)
 
     async def _attempt(self, jobs: list[_Job]) -> None:
-        """Send the jobs to a reader once. Jobs without an answer afterwards are tried again."""
+        """Send the jobs to a reader once. Jobs that remain unanswered are retried."""
         code, limits = jobs[0].code, self._limits
         reader = await self._ready(code)
         asked = [
@@ -209,7 +209,7 @@ class _Keeper:
         wall_s = limits.wall_s if code is None else limits.code_wall_s
         ended = await reader.ask(asked, wall_s, lambda answer: unanswered.popleft().tell(answer))
         if ended is not None:
-            # If the reader had read all pages, it ended between two of them; blame the first, which is then retried.
+            # If the reader had read all pages, it died between two of them; blame the first one, which is then retried.
             blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
             log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
@@ -231,7 +231,7 @@ class _Keeper:
         return None if job.losses < _TRIES else refusal(job.request, f"it ended {_TRIES} readers; the last was {ended}")
 
     async def _ready(self, code: str | None) -> Reader:
-        """Return a reader for this own code: what code changes in its process must not reach other pages."""
+        """Return a reader for this custom code: changes that code makes to its process must not affect other pages."""
         reader = self._reader
         if reader is not None and not reader.has_ended:
             if reader.pages < self._limits.pages_per_reader and (self._code is None or self._code == code):
@@ -266,7 +266,7 @@ class _Keeper:
 
 
 def _of_code(request: ReadRequest, ended: Ended, limits: ReaderLimits) -> Failed:
-    """Return the failure of own code that ended its reader. No retry: the code would end the next reader too."""
+    """Return the failure of custom code that killed its reader. No retry: the code would kill the next reader too."""
     spec = parser_of(request.fields)
     why = f"ended its process ({ended})"
     if ended.took_too_long:

@@ -39,8 +39,8 @@ class Ended:
     code: int | None  # as in subprocess: negative for a signal
     selector_at: int | None = None  # index of the field whose selector took too long
     untold: int = 0  # pages read but not yet answered
-    in_code: bool = False  # it was running own code
-    stood_still: bool = False  # killed after too long without using processor time
+    in_code: bool = False  # the reader was running custom code
+    stood_still: bool = False  # killed because it made no progress and used no processor time
 
     @property
     def took_too_long(self) -> bool:
@@ -96,7 +96,7 @@ class ParseProcess:
     async def fork(self, *, is_first: bool) -> "Reader":
         """Fork a reader. The first fork waits until all modules are loaded."""
         ours, theirs = make_link()
-        # Reset here, not in the reader: one that dies at once would leave the notes of its predecessor.
+        # Reset here, not in the reader: a reader that dies at once would leave the notes of its predecessor.
         os.pwrite(self._note_fd, wire.note.pack(0), wire.READ_AT)
         os.pwrite(self._note_fd, wire.note.pack(0), wire.CODE_AT)
         try:
@@ -128,7 +128,7 @@ class ParseProcess:
         return self._read_note(wire.READ_AT)
 
     def runs_code(self) -> bool:
-        """Return whether the reader that ended last was running own code."""
+        """Return whether the reader that ended last was running custom code."""
         return self._read_note(wire.CODE_AT) != 0
 
     def _read_note(self, place: int) -> int:
@@ -210,8 +210,8 @@ class Reader:
     async def ask(self, questions: Sequence[wire.Question], wall_s: float, tell: Tell) -> Ended | None:
         """Read pages one after the other, and pass each answer to `tell` as soon as it arrives.
 
-        Return how the reader ended if a page exceeded its limits: the first page that it had not read. None otherwise,
-        also if the reader stopped early in order to be replaced.
+        Return how the reader ended if a page exceeded its limits; that page is the first one it had not read. Return
+        None otherwise, even if the reader stopped early in order to be replaced.
         """
         told = self.pages
         self.pages += len(questions)
@@ -234,7 +234,7 @@ class Reader:
             untold = max(0, self._parent.pages_read() - told)
             return Ended(code, place, untold, self._parent.runs_code(), watch.has_killed)
         except BaseException:
-            self.kill()  # its next answer would be taken for the answer to another page
+            self.kill()  # a late answer would be mistaken for the answer to another page
             raise
         finally:
             watch.end()
@@ -273,7 +273,7 @@ class _Watch:
         self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
 
     def again(self) -> None:
-        """Restart the timer after an answer: each page has its own time."""
+        """Restart the timer after an answer: each page has its own time limit."""
         self._until = time.monotonic() + self._wall_s
 
     def end(self) -> None:

@@ -1,4 +1,4 @@
-"""The clock of page readers: `extract` is given the time, it does not look at a clock."""
+"""The clock of page readers: `extract` receives the time as an argument and never reads a clock."""
 
 import time
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The body of a request to the forward proxy, as it arrives: of a known length, or in chunks."""
+"""Read the body of a request to the forward proxy as it arrives: with a known length, or in chunks."""
 
 import asyncio
 import re
@@ -16,7 +16,7 @@ class IncompleteBody(Exception):
 
 
 async def read_body(request: ProxyRequest, reader: asyncio.StreamReader, idle_s: float) -> AsyncIterator[bytes]:
-    """Yield the body as it is to be sent on; raise TimeoutError if nothing arrives for that long."""
+    """Yield the body as it is to be sent on; raise TimeoutError if nothing arrives within the timeout."""
     try:
         pieces = _chunks(reader, idle_s) if request.is_chunked else _pieces(reader, request.body_bytes or 0, idle_s)
         async for piece in pieces:
@@ -50,7 +50,7 @@ async def _chunks(reader: asyncio.StreamReader, idle_s: float) -> AsyncIterator[
         if await _line(reader, idle_s) != b"\r\n":
             raise IncompleteBody
         yield b"\r\n"
-    for _ in range(_MAX_TRAILERS):  # dropped: a request says what counts in its head
+    for _ in range(_MAX_TRAILERS):  # trailers are dropped: everything that matters is in the request head
         if await _line(reader, idle_s) == b"\r\n":
             yield b"\r\n"
             return

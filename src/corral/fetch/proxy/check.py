@@ -30,7 +30,7 @@ _BROKEN = (OSError, asyncio.IncompleteReadError, BrokenAnswer, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page that proxies are asked for; its address was resolved and checked once."""
+    """A page that is requested through the proxies; its address was resolved and checked once."""
 
     target: Target
     pinned: PinnedAddress
@@ -38,7 +38,7 @@ class _Page:
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """What the checks of one run share."""
+    """The state that the checks of one run share."""
 
     plan: CheckPlan
     judge: _Page | None
@@ -51,21 +51,21 @@ class ProxyChecker:
     def __init__(self, egress: Egress, keys: SessionKeys) -> None:
         self._egress = egress
         self._keys = keys
-        self._slots: dict[int, asyncio.Semaphore] = {}  # by concurrency; shared by all chunks of the process
+        self._slots: dict[int, asyncio.Semaphore] = {}  # by concurrency; all chunks of the process share it
 
     async def check(
         self, proxies: Sequence[LeasedProxy], plan: CheckPlan, notify: Callable[[int], None]
     ) -> list[ProxyCheck] | Failed:
-        """Check proxies, `plan.concurrency` at a time in this process; `notify` gets how many are done.
+        """Check proxies, `plan.concurrency` at a time in this process; `notify` gets the number of finished checks.
 
-        A failure says that nothing could be checked: the judge itself does not answer.
+        A failure means that nothing could be checked: the judge itself does not answer.
         """
         checking = await self._prepare(plan)
         if isinstance(checking, Failed):
             return checking
         found = await self._check_all(proxies, checking, notify)
         if checking.judge is not None and not any(each.is_alive for each in found):
-            # Without a single success the judge may be the cause, which would empty the pool.
+            # Without a single success the judge may be at fault, and recording the failures would empty the pool.
             echo = await self._ask_directly(checking)
             if isinstance(echo, Failed):
                 return fault("network:judge", echo.message)
@@ -87,12 +87,12 @@ class ProxyChecker:
         if url is None:
             return None
         target = parse_target(url)
-        # The operator has named this host, so it may be private.
+        # The operator named this host, so it may be private.
         pinned = await self._egress.resolve(target, trusted_hosts=_trust(target))
         return pinned if isinstance(pinned, Failed) else _Page(target, pinned)
 
     async def _ask_directly(self, checking: _Round) -> Echo | Failed:
-        """Ask the judge without a proxy: it tells our own address."""
+        """Ask the judge without a proxy: its answer contains our own address."""
         assert checking.judge is not None
         target, nonce = checking.judge.target, secrets.token_hex(8)
         request = FetchRequest(_with_nonce(target, nonce).url, checking.plan.timeout_s)
@@ -142,7 +142,7 @@ class ProxyChecker:
         return ProxyCheck(leased.id, None, latency_ms, anonymity, echo.address, has_tls, reaches)
 
     async def _ask(self, proxy: OpenProxy, page: _Page, checking: _Round) -> Echo | str:
-        """Return what the page says, or what is wrong with the proxy."""
+        """Return the content of the page, or the problem with the proxy."""
         is_judge, nonce = page is checking.judge, secrets.token_hex(8)
         target = _with_nonce(page.target, nonce) if is_judge else page.target
         try:

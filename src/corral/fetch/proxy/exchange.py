@@ -28,7 +28,7 @@ class SmallAnswer:
 async def request_over(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Target, agent: str, tls: ssl.SSLContext | None
 ) -> SmallAnswer:
-    """Send a GET and read its answer. OSError, IncompleteReadError, ssl.SSLError and BrokenAnswer say what failed."""
+    """Send a GET and read its answer. Fails with OSError, IncompleteReadError, ssl.SSLError or BrokenAnswer."""
     if target.scheme == "https":
         await writer.start_tls(tls or ssl.create_default_context(), server_hostname=target.host)
     path = target.path + ("" if target.query is None else f"?{target.query}")

@@ -38,7 +38,7 @@ class _Exhausted(Exception):
 
 @dataclass(slots=True, eq=False)
 class _Exchange:
-    """One request of a pass, with the bytes that it took."""
+    """One request of a pass, and the number of bytes it transferred."""
 
     granted: ProxyPass
     request: ProxyRequest
@@ -94,7 +94,10 @@ class ForwardProxy:
         on_exceeded: Callable[[str], None] | None = None,
         gate: Gate | None = None,
     ) -> ProxyPass:
-        """`idle_s` raises the idle timeout of connections; `on_exceeded` gets the name of the budget used up first."""
+        """Admit a run.
+
+        `idle_s` raises the idle timeout of connections; `on_exceeded` gets the name of the first exhausted budget.
+        """
         idle_s = max(idle_s or 0.0, self._limits.idle_s)
         granted = ProxyPass(trusted_hosts, gate, upstream, idle_s=idle_s, on_exceeded=on_exceeded)
         self._passes[granted.username] = granted
@@ -128,7 +131,7 @@ class ForwardProxy:
         except (*_ENDINGS, _Exhausted):
             pass
         except asyncio.CancelledError:
-            # Only `revoke` and `close` cancel; a task that ends as cancelled would be logged as a failure.
+            # Only `revoke` and `close` cancel this task; a task that ends as cancelled would be logged as a failure.
             writer.transport.abort()
         finally:
             self._tasks.discard(task)
@@ -316,7 +319,7 @@ class ForwardProxy:
 
         async with asyncio.timeout(granted.idle_s) as timeout:
             down = pump(upstream, client, spend_received)
-            # After its request a client can only close; anything else it sends is dropped.
+            # After its request, a client may only close the connection; any other data it sends is dropped.
             up = client.reader.read(1) if answer_only else pump(client, upstream, spend_sent)
             tasks = {asyncio.ensure_future(down), asyncio.ensure_future(up)}
             try:

@@ -47,7 +47,7 @@ class ProxyRequest:
 
     @property
     def is_chunked(self) -> bool:
-        """The body comes in chunks, and nothing else says how long it is."""
+        """True if the body is chunked and nothing else specifies its length."""
         codings = [value.strip().lower() for value in self.values("transfer-encoding")]
         return codings == ["chunked"] and not self.values("content-length")
 
@@ -59,7 +59,7 @@ class ProxyRequest:
         return "\r\n".join(lines).encode("latin-1") + b"\r\n\r\n"
 
     def _codings(self) -> list[str]:
-        """Return the codings that browser and egress share: only those whose decoded size can be bounded."""
+        """Return the codings that browser and egress share: those with a bounded decoded size."""
         accepted = [each.partition(";")[0] for value in self.values("accept-encoding") for each in value.split(",")]
         names = {each.strip().lower() for each in accepted}
         return [coding for coding in CODINGS if coding in names]
@@ -92,7 +92,7 @@ def _is_ours(name: str) -> bool:
 
 
 def _drop_own_headers(lines: list[bytes]) -> list[bytes]:
-    """Drop the headers of a target that only we may set. A folded line goes with the line before it."""
+    """Drop headers from a target that only we may set, together with their folded lines."""
     result: list[bytes] = []
     is_passed = False
     for line in lines:
@@ -120,10 +120,10 @@ def fault_named(value: str | None) -> Failed | None:
 
 
 def final_head(head: bytes, max_headers: int) -> bytes | Failed:
-    """Return the answer head to pass on; empty for an interim answer. Refuses what the HTTP client refuses too."""
+    """Return the answer head to pass on; empty for an interim answer. Refuses the same heads as the HTTP client."""
     lines = head[:-4].split(b"\r\n")
     status = _STATUS_LINE.fullmatch(lines[0])
-    # No upgrade was requested, and the browser would take a 407 of the target for one of the proxy.
+    # No upgrade was requested, and the browser would mistake the target's 407 for one from the proxy.
     if status is None or status[1] in (b"101", b"407"):
         return fault("bad_response:protocol")
     if len(lines) - 1 > max_headers:
@@ -139,7 +139,7 @@ def final_head(head: bytes, max_headers: int) -> bytes | Failed:
 
 
 def _contradiction(status: bytes, lines: list[bytes]) -> Failed | None:
-    """Refuse an ambiguous head, which browsers read in different ways."""
+    """Refuse an ambiguous head, which browsers interpret differently."""
     lengths = {length.strip() for value in _values(lines, b"content-length") for length in value.split(b",")}
     if len(lengths) > 1 or not all(length.isdigit() for length in lengths):
         return fault("bad_response:protocol", "invalid Content-Length")

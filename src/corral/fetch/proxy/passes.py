@@ -24,7 +24,7 @@ class ProxyLimits:
 
 
 class Gate(Protocol):
-    """Decides when a request of a pass may be sent, and hears how it went."""
+    """Decides when a request of a pass may be sent, and receives its result."""
 
     async def enter(self, target: Target, *, is_tunnel: bool) -> Failed | None:
         """Wait until the request may be sent; a failure refuses it."""
@@ -35,7 +35,7 @@ class Gate(Protocol):
         ...
 
     def leave(self, target: Target, failure: Failed | None, *, sent: int, received: int) -> None:
-        """The request is over, with these bytes; the failure is one of the connection."""
+        """Called when the request has ended, with its byte counts; `failure` is a failure of the connection."""
         ...
 
 
@@ -52,7 +52,7 @@ class ProxyPass:
     bytes_in: int = 0
     bytes_out: int = 0
     requests: int = 0
-    exceeded: str | None = None  # the budget that is used up
+    exceeded: str | None = None  # the exhausted budget
     on_exceeded: Callable[[str], None] | None = field(default=None, repr=False)  # called once
     faults: dict[tuple[str, int], Failed] = field(
         default_factory=dict, repr=False

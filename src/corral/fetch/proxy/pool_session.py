@@ -1,4 +1,4 @@
-"""The proxies that one page tries: it gets one of the pool, and another one where the first one fails."""
+"""Try proxies of the pool for one page: one first, then another if it fails."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -20,31 +20,31 @@ from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import SealBroken
 
 _MOST_TRIES = 10
-# Proxies that a site may refuse before the run decides what to do: retry later, or escalate.
+# Proxies that a site may refuse before the run decides whether to retry later or to escalate.
 _MOST_REFUSALS = 2
-# One silent proxy must not take the whole time of a page.
+# One silent proxy must not use up the whole time of a page.
 _SHARE = 0.4
 _LEAST_S = 3.0
 
 T = TypeVar("T")
-# Fetches with this proxy (None: directly) within this time.
+# Fetches through this proxy (None: directly) within this time.
 Try = Callable[[OpenProxy | None, float], Awaitable[T | Failed]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial(Generic[T]):
-    """One try with one proxy."""
+    """One attempt with one proxy."""
 
     attempt: Try[T]
     is_doubtful: Callable[[T], bool]
     left_s: float
     timeout_s: float
-    is_verified: bool  # the certificate of the site is checked, so that no proxy can make up an answer
+    is_verified: bool  # the site's certificate is verified, so no proxy can forge an answer
 
 
 @dataclass(frozen=True, slots=True)
 class PoolAccess:
-    """How a worker reaches the pool, and what the traffic of each tier costs per gigabyte."""
+    """A worker's access to the pool, and the traffic price of each tier per gigabyte."""
 
     source: ProxySource
     keys: SessionKeys
@@ -65,7 +65,7 @@ class PoolSession:
         self._key = {Sticky.RUN: "", Sticky.JOB: job_key, Sticky.SITE: self._site}[policy.sticky]
         self._tried: list[int] = []
         self._refusals = 0
-        self._doubts = 0  # results that a proxy may have made up
+        self._doubts = 0  # results that a proxy may have forged
         self._after: Tier | None = None
 
     async def fetch(
@@ -76,9 +76,9 @@ class PoolSession:
         verifies_tls: bool,
         is_doubtful: Callable[[T], bool] = lambda _: False,
     ) -> T | Failed:
-        """Try proxies until one gets an answer; the last outcome otherwise. Never connects without a proxy.
+        """Try proxies until one gets an answer, else return the last outcome. Never connects without a proxy.
 
-        A doubtful result is accepted if a second proxy gets one, too.
+        A doubtful result is accepted once a second proxy gets one, too.
         Only the tier `direct` of a tiered policy is a connection of our own.
         """
         ends_at = time.monotonic() + timeout_s

@@ -46,7 +46,7 @@ class Proxies:
         verifies_tls: bool = True,
         first_byte_s: float | None = None,
     ) -> AsyncIterator[Route | None]:
-        """Open the route of one run. None is the direct route: the job names no proxy."""
+        """Open the route of one run; None, the direct route, if the job names no proxy."""
         if proxy is None:
             yield None if verifies_tls else UnverifiedRoute(self._egress)
             return
@@ -65,7 +65,7 @@ class Proxies:
 
 
 class _EgressRoute:
-    """A route that resolves names and bounds answers as the egress does."""
+    """A route that resolves names and limits answers as the egress does."""
 
     def __init__(self, name: str, egress: Egress) -> None:
         self._name = name
@@ -120,7 +120,7 @@ class ProxiedRoute(_EgressRoute):
         noted = self._granted.faults.get(address)
         if isinstance(head, Failed):
             return noted or head
-        # Inside a TLS tunnel the header would be the target's own.
+        # Inside a TLS tunnel, the target itself could have sent this header.
         fault_name = next((value for name, value in head.headers if name == FAULT_HEADER), None)
         if fault_name is not None and target.scheme == "http":
             await head.answer.close()
@@ -134,7 +134,7 @@ class ProxiedRoute(_EgressRoute):
 
 
 def _open_client(address: str, granted: ProxyPass, egress: Egress, *, verifies_tls: bool) -> wreq.Client:
-    """One client per run: the forward proxy tells runs apart by their credentials."""
+    """Open one client per run: the forward proxy distinguishes runs by their credentials."""
     limits = egress.limits
     return wreq.Client(
         user_agent=egress.user_agent,

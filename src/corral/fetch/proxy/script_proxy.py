@@ -1,7 +1,7 @@
-"""The forward proxy of scripts: host limits, egress rules, and a tally of what was requested.
+"""The forward proxy of scripts: it applies host limits and egress rules, and counts requests.
 
-A script finds it in HTTP_PROXY and HTTPS_PROXY. TLS is tunnelled: limits then apply to connections, and only the
-beginning and the end of a tunnel are seen.
+A script finds it in HTTP_PROXY and HTTPS_PROXY. TLS is tunnelled: limits then apply to connections, and the proxy sees
+only the beginning and the end of a tunnel.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from corral.fetch.limits import MIB
 from corral.fetch.proxy.forward_proxy import ForwardProxy
 from corral.fetch.proxy.passes import ProxyLimits
 
-# Scripts are limited by their time, not by what they transfer.
+# Scripts are limited by time, not by the bytes they transfer.
 _LIMITS = ProxyLimits(
     connect_s=10.0, idle_s=120.0, max_run_bytes=1024**2 * MIB, max_run_requests=10**9, max_connections=4096
 )
-# A host that asks for a longer pause is answered for: the script hears of it as a 503.
+# A longer pause is not waited out: the proxy answers the script with a 503.
 _LONGEST_WAIT_S = 120.0
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})")
 _RETRY_AFTER = re.compile(rb"\r\nretry-after:[ \t]*([^\r\n]{1,100})", re.IGNORECASE)
@@ -35,7 +35,7 @@ _VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
 
 @dataclass(slots=True)
 class ScriptRoute:
-    """What a script needs to use the proxy, and what it did with it."""
+    """The proxy settings of a script, and its usage."""
 
     environment: dict[str, str] = field(repr=False)  # holds the credentials of this run
     wire: WireTally = field(default_factory=WireTally)
@@ -48,7 +48,7 @@ class ScriptProxy:
 
     @asynccontextmanager
     async def open(self, trusted_hosts: frozenset[str] = frozenset()) -> AsyncIterator[ScriptRoute]:
-        """Open the proxy for one script; it ends with the block."""
+        """Open the proxy for one script; the proxy ends with the block."""
         await self._forward.start()
         wire = WireTally()
         granted = self._forward.admit(trusted_hosts, gate=_HostGate(self._host_access, wire))
@@ -115,12 +115,12 @@ class _HostGate:
 
 
 def _outcome_of(status: int | None) -> Failed | Fetched:
-    """What an answer says about its host."""
+    """Return the outcome that an answer implies for its host."""
     return Fetched() if status is None else failure_of_status(status) or Fetched()
 
 
 async def _wait_for_slot(visit: HostVisit, target: Target) -> Deferred | None:
-    """Wait out the pauses of the host; a pause that is too long, or an open breaker, is the answer."""
+    """Wait out the pauses of the host; refuse the request if a pause is too long or the breaker is open."""
     until = time.monotonic() + _LONGEST_WAIT_S
     while (deferred := await visit.enter(target)) is not None:
         left_s = until - time.monotonic()

@@ -1,4 +1,4 @@
-"""Reads the lists that the proxy configuration names: files, addresses and commands."""
+"""Read the proxy lists that the configuration names: files, addresses and commands."""
 
 import asyncio
 import contextlib
@@ -15,7 +15,7 @@ _WITHIN_S = 60.0
 
 
 class SourceProblem(Exception):
-    """Why a source could not be read; without its content."""
+    """The reason why a source could not be read, without its content."""
 
 
 class SourceReader:
@@ -38,7 +38,7 @@ class SourceReader:
 
     async def _fetch(self, url: str) -> str:
         target = parse_target(url, field="url")
-        # The operator has named this host, so it may be private.
+        # The operator named this host, so it may be private.
         context = FetchContext(trusted_hosts=frozenset({f"{target.host}:{target.port}"}))
         answer = await self._egress.fetch(FetchRequest(url, _WITHIN_S, max_bytes=_MAX_BYTES), context)
         if not isinstance(answer, Response):
@@ -60,7 +60,7 @@ def _read_file(path: Path) -> str:
 
 
 async def _run_command(words: tuple[str, ...]) -> str:
-    """Run a program without a shell and return what it prints."""
+    """Run a program without a shell and return its output."""
     try:
         process = await asyncio.create_subprocess_exec(
             *words,

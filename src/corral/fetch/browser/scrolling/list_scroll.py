@@ -1,4 +1,4 @@
-"""Lists that grow in the browser: each step is read, so that items count that leave the document later."""
+"""Read lists that grow in the browser. Reading after each step counts items that leave the document later."""
 
 import time
 from dataclasses import replace
@@ -12,12 +12,12 @@ from corral.fetch.browser.scrolling.page_scroll import PageScroller
 from corral.fetch.browser.scrolling.rows import RowCollector
 from corral.fetch.browser.visit import PageVisit
 
-_MIN_SCREENS = 50  # of a virtual list, which loads nothing: its pages are screens
-_MAX_RETRIES = 2  # of a step whose call failed
+_MIN_SCREENS = 50  # a virtual list loads nothing, so its pages are screens
+_MAX_RETRIES = 2  # retries of a step whose call failed
 
 
 class _ItemUnion:
-    """The items of all readings of a page, each once, in the order in which they appeared."""
+    """The distinct items of all readings of a page, in the order in which they appeared."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[Any]] = {}
@@ -38,7 +38,10 @@ class _ItemUnion:
 
 
 class _StepFailures:
-    """Whether the last step brought nothing because its call failed. Calls that fail in any step are not the list's."""
+    """Tracks whether the last step brought nothing because its call failed.
+
+    Endpoints that fail while the list still grows do not belong to the list.
+    """
 
     def __init__(self, visit: PageVisit) -> None:
         self._calls = visit.failed_calls
@@ -47,7 +50,7 @@ class _StepFailures:
         self.last = ""
 
     def may_retry(self, *, has_grown: bool) -> bool:
-        """Note the failures of a step; returns whether a step that brought nothing is worth another try."""
+        """Record the failures of a step; return True if a step without new items is worth a retry."""
         failed = self._calls.take()
         if has_grown:
             self._other |= failed.keys()
@@ -61,7 +64,7 @@ class _StepFailures:
 async def scroll_list(
     visit: PageVisit, plan: ReadPlan, reading: Reading, rendering: Rendering, until: float
 ) -> Reading | Failed:
-    """Scroll, or press the button, until no further item appears or a bound is reached."""
+    """Scroll, or press the button, until no further item appears or a limit is reached."""
     scroll = rendering.scroll
     if not scroll.max_steps or not reading.snapshot.html:
         return reading
@@ -71,7 +74,7 @@ async def scroll_list(
     has_more, failures = True, _StepFailures(visit)
     for _ in range(scroll.max_steps):
         if scroll.max_items is not None and len(items) > scroll.max_items:
-            return items.put_into(reading)  # the bound on items is reported with the items
+            return items.put_into(reading)  # the caller reports the item limit together with the items
         await rows.collect()
         after = await _step(scroller, visit, plan, reading)
         if isinstance(after, Failed):
@@ -96,7 +99,7 @@ async def scroll_list(
 async def _step(
     scroller: PageScroller, visit: PageVisit, plan: ReadPlan, reading: Reading
 ) -> tuple[Reading, bool] | Failed:
-    """Move once and read; returns whether the page has grown, too. One that cannot be moved is at its end."""
+    """Scroll once and read; also return whether the page has grown. A page that cannot be scrolled is at its end."""
     extent = await scroller.measure()
     if extent is None or not extent.can_move:
         return reading, False
@@ -110,7 +113,7 @@ async def _step(
 async def _find_cut(
     scroller: PageScroller, visit: PageVisit, plan: ReadPlan, reading: Reading, items: _ItemUnion
 ) -> str | None:
-    """Try one step more than was asked for, only to see whether the list goes on."""
+    """Try one step beyond the limit, only to find out whether the list continues."""
     after = await _step(scroller, visit, plan, reading)
     if isinstance(after, Failed):
         return STEPS
@@ -126,7 +129,7 @@ async def _read_virtual(  # noqa: PLR0917 - the parts of one visit
     items: _ItemUnion,
     until: float,
 ) -> Reading | Failed:
-    """A list that keeps only visible rows in the document: go through it in steps of less than a screen."""
+    """Read a list that keeps only visible rows in the document, in steps of less than a screen."""
     await rows.collect_all(max(_MIN_SCREENS, rendering.scroll.max_steps), until)
     merged = await rows.merge()
     after = await read_again(visit, plan, reading, merged)

@@ -20,7 +20,7 @@ _POLL_S = 0.1
 # The limit for a page that never comes to rest.
 _LONGEST_STEP_S = 8.0
 
-# Scroll the page and its scrollable elements to the end, and press one button that brings more.
+# Scroll the page and its scrollable elements to the end, and press one "load more" button.
 _STEP = r"""(() => {
   const more = new RegExp("^[^\\p{L}\\p{N}]*(?:" + %(words)s + ")", "iu");
   const root = document.scrollingElement || document.documentElement;
@@ -67,7 +67,7 @@ class Extent(NamedTuple):
 
 
 class PageScroller:
-    """Moves one page: scrolls it, or presses its button, and waits until it has come to rest."""
+    """Scrolls one page, or presses its button, and waits until the page has come to rest."""
 
     def __init__(self, visit: PageVisit, plan: ScrollPlan, until: float) -> None:
         self._visit = visit

@@ -7,9 +7,9 @@ from corral.fetch.browser.visit import PageVisit
 
 _SETTLE_S = 0.15
 _LONGEST_SETTLE_S = 2.0
-_STEPS_PER_SCROLL = 10  # a step is most of a screen here, and a whole page for lists that only grow
+_STEPS_PER_SCROLL = 10  # a step covers most of a screen here; in lists that only grow, it covers a whole page
 _MIN_GONE = 3
-_AT_REST = 3  # steps at the end without anything new
+_AT_REST = 3  # end after this many steps without new rows
 
 # Rows are children of an element with at least five children of one kind. Their links, or their text, identify them.
 # The state lives in our isolated world, which the page cannot see and which ends with the document.
@@ -79,7 +79,7 @@ _COLLECT = r"""(() => {
   if (move < 0) Object.assign(state, {earlier: state.lists, lists: new Map(), rows: 0, chars: 0});
   return [fresh, state.recycling.size > 0, isAtEnd, state.isFull, state.suspects.size > 0];
 })()"""
-# Lists whose texts changed in place recycle their rows if the first rows are back at the top: a clock goes on.
+# A list whose texts changed in place recycles its rows if the first rows return at the top; a clock does not go back.
 _TO_TOP = r"""(() => {
   const root = document.scrollingElement || document.documentElement;
   for (const each of [root, ...document.querySelectorAll("div, main, section, ul, ol, article")])
@@ -96,8 +96,8 @@ _CONFIRM = r"""(() => {
   if (state) { state.suspects.clear(); state.last.clear(); }
   return Boolean(state && state.recycling.size);
 })()"""
-# A copy of the document in which each recycling list has all rows that were seen, in the order of the page.
-# Cells of a recycled row change with it, so only the outermost list counts.
+# Build a copy of the document in which each recycling list has all rows seen so far, in page order. The cells of a
+# recycled row change with it, so only the outermost list counts.
 _MERGE = r"""(() => {
   const state = globalThis.__corralRows;
   const copy = document.documentElement.cloneNode(true);
@@ -115,9 +115,9 @@ _MERGE = r"""(() => {
 
 
 class RowCollector:
-    """`is_recycling` is set once rows have left the document; `is_whole` is false if a limit was reached.
+    """`is_recycling` is set once rows have left the document; `is_whole` is False if a limit was reached.
 
-    `is_suspect` is set while texts of rows have changed in place, until `confirm` tells why.
+    `is_suspect` is set while texts of rows have changed in place and `confirm` has not found the reason.
     """
 
     def __init__(self, visit: PageVisit, max_chars: int) -> None:
@@ -141,7 +141,7 @@ class RowCollector:
         return int(fresh), bool(is_at_end)
 
     async def confirm(self, until: float) -> None:
-        """Scroll to the top, and see whether the rows that changed in place are there again."""
+        """Scroll to the top, and check whether the rows that changed in place have returned."""
         self.is_suspect = False
         await self._visit.evaluate(_TO_TOP)
         await self._settle(until)
