@@ -1,1 +1,1 @@
-"""Limits of requests to a host: rate limit, circuit breaker, quotas of nodes."""
+"""Limits of requests to a host: rate limit, circuit breaker, node quotas."""

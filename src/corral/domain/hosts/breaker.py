@@ -1,9 +1,10 @@
 """The circuit breaker of a host: five failures in a row block it for five minutes; then one probe is sent.
 
-A page that fails while its neighbours succeed says nothing about the host. Where the host answered (403, 5xx), as many
-failures in a row are needed as half of the successes that came before them, five at least and a hundred at most.
+A page that fails while its neighbours succeed says nothing about the host. Therefore failures that the host answered
+(403, 5xx) open the breaker only after a longer row: half the number of preceding successes, between five and a hundred.
 
-A value: every change makes a new one, and its document is what the store keeps, so that a restart forgets nothing.
+A breaker is an immutable value: every change returns a new one. The store saves its document, so a restart loses
+nothing.
 """
 
 from collections.abc import Mapping
@@ -17,17 +18,17 @@ from corral.domain.runs.retry import NEEDS_LOGIN
 
 
 class Sign(StrEnum):
-    """What an outcome says of the host."""
+    """What an outcome says about the host."""
 
-    WELL = "well"  # it answers, though perhaps not what we hoped for
+    WELL = "well"  # the host answers, even if not with the requested content
     ILL = "ill"
     NOTHING = "nothing"  # the fault is ours, or a proxy's
 
 
 class BreakerState(StrEnum):
     CLOSED = "closed"
-    OPEN = "open"  # nothing is sent
-    PROBING = "probing"  # one request is on its way, and nothing else
+    OPEN = "open"  # no request is sent
+    PROBING = "probing"  # only the probe is in flight
 
 
 _ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIMEOUT, FailureCode.NETWORK})
@@ -36,10 +37,11 @@ _MOST_WELLS = 200
 
 
 def sign_of(outcome: Outcome, route: RouteKind = RouteKind.DIRECT) -> Sign:
-    """A page that is missing, forbidden to strangers, or not as expected is not the host's failure.
+    """Return what an outcome says about its host. A missing, forbidden or unexpected page is not the host's failure.
 
-    Through a proxy only a 5xx that certainly came from the host counts against it. Everything else can be the proxy's
-    doing, or be meant for the proxy's address: refused and cut connections, timeouts, blocks, made-up answers.
+    Through a proxy, only a 5xx that certainly came from the host counts against it. The proxy can cause every other
+    failure, or the failure is meant for the proxy's address: refused and cut connections, timeouts, blocks, forged
+    answers.
     """
     sign = _sign_of(outcome)
     if sign is not Sign.ILL or route is RouteKind.DIRECT:
@@ -70,20 +72,20 @@ def _sign_of(outcome: Outcome) -> Sign:
 class BreakerRules:
     opens_after: int = 5  # failures in a row
     open_s: float = 300.0
-    closes_after: int = 1  # probes that went well
+    closes_after: int = 1  # successful probes
     # The probe of a dead worker never returns; after this time another one is sent.
     probe_s: float = 120.0
 
 
 @dataclass(frozen=True, slots=True)
 class Breaker:
-    """Times are seconds of the steady clock. `opened_at` is None while it is closed."""
+    """Times are seconds of the steady clock. `opened_at` is None while the breaker is closed."""
 
     failures: int = 0
     opened_at: float | None = None
-    probed_at: float | None = None  # a probe is on its way since then
-    successes: int = 0  # probes in a row that went well
-    wells: int = 0  # answers before the failures in a row that were well, up to a bound
+    probed_at: float | None = None  # when the probe in flight was sent
+    successes: int = 0  # successful probes in a row
+    wells: int = 0  # good answers before the current row of failures, up to a limit
 
     @property
     def state(self) -> BreakerState:
@@ -92,7 +94,7 @@ class Breaker:
         return BreakerState.OPEN if self.probed_at is None else BreakerState.PROBING
 
     def wait_s(self, now: float, rules: BreakerRules) -> float:
-        """How long nothing may be sent; 0 where something may. In an open breaker that is the probe, told by `started`.
+        """Return how long no request may be sent; 0 if one may. While the breaker is open, that request is the probe.
 
         A clock that was set back extends no wait beyond the rules.
         """
@@ -103,15 +105,16 @@ class Breaker:
         return min(max(0.0, self.opened_at + rules.open_s - now), rules.open_s)
 
     def start(self, now: float) -> "Breaker":
-        """A request was sent: where the breaker is open, it is the probe, and there is no other beside it."""
+        """Record that a request was sent. While the breaker is open, it is the probe, and no other request is sent."""
         return self if self.opened_at is None else replace(self, probed_at=now)
 
     def after(
         self, sign: Sign, now: float, rules: BreakerRules, *, was_probe: bool = False, of_page: bool = False
     ) -> "Breaker":
-        """After an answer; `of_page` where the host answered, so that the failure may be of this page alone.
+        """Return the breaker after an answer. With `of_page`, the host answered, so the failure may concern this page
+        only.
 
-        What was under way when the breaker opened says nothing new; only the probe does.
+        Requests in flight when the breaker opened say nothing new; only the probe counts.
         """
         if self.opened_at is not None:
             return self._after_probe(sign, now, rules) if was_probe else self
@@ -131,7 +134,7 @@ class Breaker:
 
     def _after_probe(self, sign: Sign, now: float, rules: BreakerRules) -> "Breaker":
         if sign is Sign.NOTHING:
-            return replace(self, probed_at=None)  # the next one may go at once
+            return replace(self, probed_at=None)  # the next probe may be sent at once
         if sign is Sign.ILL:
             return Breaker(self.failures + 1, opened_at=now)
         successes = self.successes + 1

@@ -1,4 +1,4 @@
-"""Which of the due runs a node may claim: in the order of the queue, within the room of lanes and hosts."""
+"""Choose which due runs a node may claim: in queue order, within the free capacity of lanes and hosts."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
@@ -8,10 +8,10 @@ from corral.domain.runs.loss import Suspicion
 from corral.domain.runs.queues import Lane
 from corral.domain.runs.run import Lanes
 
-# Suspects that are tried together before each is tried alone.
+# Suspects are tried in groups of this size before each is tried alone.
 GROUP_SIZE = 8
-# A claim sets aside no more runs than this of a band: on SQLite it keeps the event loop busy meanwhile. The node claims
-# again at once after one that has reached it.
+# Maximum runs of a band that one claim sets aside: on SQLite it blocks the event loop meanwhile. A claim that reaches
+# this limit is repeated at once.
 MOST_SET_ASIDE = 1_000
 
 
@@ -37,11 +37,13 @@ class HostRoom(Protocol):
     """How many more runs may be claimed for each host. The store calls it from the thread that writes."""
 
     def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
-        """Of all hosts that runs in the database wait for: those with room, and for how many runs."""
+        """Return the hosts with free capacity among those that stored runs wait for, with the number of runs each can
+        take.
+        """
         ...
 
     def take(self, host_key: str) -> Wait | None:
-        """Reserve room for one run, or say why there is none."""
+        """Reserve capacity for one run, or return why there is none."""
         ...
 
 
@@ -82,7 +84,10 @@ class LaneRoom:
 def choose(
     candidates: Sequence[Candidate], room: LaneRoom, hosts: HostRoom
 ) -> tuple[list[Candidate], list[WaitingRun]]:
-    """Return the runs to claim, and those that have to wait for their host; runs that fit no lane stay as they are."""
+    """Return the runs to claim, and the runs that must wait for their host.
+
+    Runs without room in their lane are ignored.
+    """
     chosen: list[Candidate] = []
     waiting: list[WaitingRun] = []
     for candidate in candidates:
@@ -100,7 +105,7 @@ def choose(
 
 
 def choose_suspects(candidates: Sequence[Candidate], lanes: Lanes) -> list[Candidate]:
-    """The next to be tried apart: the oldest alone, or with others that are tried in a group."""
+    """Return the suspects to try next: the oldest alone, or a group that is tried together."""
     served = [candidate for candidate in candidates if LaneRoom(1, lanes).of(candidate.lane) > 0]
     if not served or served[0].suspicion is Suspicion.ALONE:
         return served[:1]

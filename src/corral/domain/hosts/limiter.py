@@ -1,7 +1,7 @@
-"""The limits of a host: whether a request may start now, decided from its pace and its circuit breaker.
+"""The limits of a host: decide from its pace and its circuit breaker whether a request may start now.
 
-Limits belong to a *host key*: the host with its port where that is not the default one, without a leading `www.`. One
-server behind two ports has two host keys; http and https of one name share one.
+Limits belong to a *host key*: the host, with its port unless that is the default, without a leading `www.`. One server
+behind two ports has two host keys; http and https of one name share one.
 """
 
 import math
@@ -18,13 +18,13 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Deferred, Outcome, WaitReason
 from corral.domain.runs.run import Lease
 
-# A visit that has to wait longer than this goes back, so that its worker does something else.
+# A visit that would wait longer than this is deferred, so that its worker can do other work.
 MOMENT_S = 0.25
 _LONGEST_MOMENT_S = 1.0
 
 
 class RunRoom(NamedTuple):
-    """How many more runs of a host may be claimed; where none, why, and when to look again."""
+    """How many more runs of a host may be claimed; if none, the reason and when to check again."""
 
     runs: int
     reason: WaitReason = WaitReason.BUSY
@@ -33,7 +33,7 @@ class RunRoom(NamedTuple):
 
 class Wait(NamedTuple):
     reason: WaitReason
-    seconds: float  # infinite: until a request that is under way has ended
+    seconds: float  # infinite: until a request in flight ends
 
 
 def host_key_of(target: Target) -> str:
@@ -41,7 +41,7 @@ def host_key_of(target: Target) -> str:
 
 
 def host_key_of_url(url: object) -> str | None:
-    """For addresses that may be anything; None where there is no host to ask."""
+    """Return the host key of any value; None if it is not a URL with a host."""
     try:
         return host_key_of(parse_target(url, max_chars=8192)) if isinstance(url, str) else None
     except BadInput:
@@ -56,7 +56,7 @@ class HostRules:
 
 @dataclass(frozen=True, slots=True)
 class SitePace:
-    """What a person has said about the pace of one site; None leaves it to the settings."""
+    """The pace that a person has set for one site; None keeps the value of the settings."""
 
     concurrency: int | None = None
     delay_s: float | None = None
@@ -78,19 +78,19 @@ class Answer:
 
     @property
     def is_plain(self) -> bool:
-        """True for what needs no telling at once: the host is well, and was so quickly."""
+        """True if the limiter need not hear of it at once: the host neither failed nor reported overload."""
         return self.sign is not Sign.ILL and self.status not in (429, 503)
 
 
 @dataclass(frozen=True, slots=True)
 class HostCondition:
-    """Pace and breaker of one host. Every change makes a new one. `pace.active` counts what is lent out, too."""
+    """Pace and breaker of one host, as an immutable value. `pace.active` includes slots lent to workers."""
 
     pace: Pace = field(default_factory=Pace)
     breaker: Breaker = field(default_factory=Breaker)
 
     def wait(self, now: float, rules: HostRules) -> Wait | None:
-        """Why no request may start now; None where one may. Where the breaker is open, that one is the probe."""
+        """Return why no request may start now, or None. While the breaker is open, the next request is the probe."""
         closed_s = self.breaker.wait_s(now, rules.breaker)
         if closed_s > 0:
             return Wait(WaitReason.BREAKER, closed_s)
@@ -98,13 +98,13 @@ class HostCondition:
         told_s = min(self.pace.blocked_until - now, seconds)
         if told_s > 0:
             return Wait(WaitReason.RETRY_AFTER, told_s)
-        # The delay that was learned while it failed is not for the probe, which has waited long enough.
+        # The probe skips the delay learned from the failures: it has waited long enough.
         if seconds <= 0 or self.breaker.opened_at is not None:
             return None
         return Wait(WaitReason.PACE, seconds)
 
     def is_plain(self, now: float, rules: HostRules) -> bool:
-        """True where nothing needs watching but how many ask at once: nearly always."""
+        """True if only the number of concurrent requests needs watching, which is nearly always the case."""
         pace = self.pace
         return (
             self.breaker.opened_at is None
@@ -115,9 +115,9 @@ class HostCondition:
         )
 
     def run_room(self, now: float, rules: HostRules, held: int, slots: float = math.inf) -> "RunRoom":
-        """How many more runs of this host are worth claiming where `held` are claimed already.
+        """Return how many more runs of this host are worth claiming while `held` are claimed already.
 
-        `slots` bounds it where the host's slots are split between nodes.
+        `slots` is the limit if the host's slots are split between nodes.
         """
         wait, moment_s = self.wait(now, rules), self.moment_s(rules)
         if wait is not None and moment_s < wait.seconds < math.inf:
@@ -126,10 +126,11 @@ class HostCondition:
             return RunRoom(0 if held else 1, WaitReason.BREAKER)
         at_once = min(self.pace.at_once(rules.pace), slots)
         if self.delay_s(rules) > 0:
-            # One after the other; and one where others keep the host busy, or none would ever queue for a slot.
+            # One run at a time; one more if others keep the host busy, because otherwise no run would ever queue for a
+            # slot.
             return RunRoom(int(not held or held <= self.pace.active < at_once), WaitReason.PACE)
         if self.is_plain(now, rules):
-            # What workers have borrowed says nothing of what they use.
+            # Slots that workers have borrowed are not necessarily in use, so `active` does not count here.
             return RunRoom(max(0, int(at_once) - held))
         return RunRoom(max(int(at_once) - max(held, self.pace.active), int(not held), 0))
 
@@ -137,11 +138,11 @@ class HostCondition:
         return max(self.pace.delay_s, rules.pace.least_delay_s)
 
     def moment_s(self, rules: HostRules) -> float:
-        """How long a visit waits at the limiter: at least as long as jitter makes a booked time late."""
+        """Return how long a visit waits at the limiter: at least as long as jitter can delay a booked time."""
         return max(MOMENT_S, min(_LONGEST_MOMENT_S, self.delay_s(rules) * rules.pace.jitter))
 
     def interval_s(self, rules: HostRules) -> float:
-        """How far apart starts are, about: for times to come back at."""
+        """Return the approximate time between two starts, for scheduling retries."""
         between_s = self.pace.latency_s / self.pace.at_once(rules.pace)
         return max(self.delay_s(rules), between_s, 0.01)
 
@@ -152,7 +153,7 @@ class HostCondition:
         return HostCondition(self.pace.start(now, rules.pace, chance), self.breaker.start(now))
 
     def after(self, answer: Answer, now: float, rules: HostRules, *, was_probe: bool = False) -> "HostCondition":
-        """What an answer teaches; how many are under way stays as it is."""
+        """Apply the result of an answer; the number of active requests stays unchanged."""
         pace = replace(self.pace, active=self.pace.active + 1).finish(
             now, rules.pace, status=answer.status, latency_s=answer.latency_s, retry_after_s=answer.retry_after_s
         )
@@ -160,14 +161,14 @@ class HostCondition:
             answer.sign, now, rules.breaker, was_probe=was_probe, of_page=answer.status not in (None, 429)
         )
         if self.breaker.opened_at is not None and breaker.opened_at is None:
-            # What was learned from a host that could not answer says nothing about one that does.
+            # A pace learned while the host failed says nothing about the recovered host.
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
         return HostCondition(pace, breaker)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredHost:
-    """What the store knows of a host; times are seconds from now."""
+    """The stored state of a host; times are seconds from now."""
 
     host_key: str
     failures: int
@@ -183,28 +184,28 @@ class StoredHost:
 
     @property
     def is_remarkable(self) -> bool:
-        """True where a node has to know of it although it has never asked this host."""
+        """True if every node must know this state, even one that has never requested the host."""
         return self.opened_ago_s is not None or self.blocked_for_s > 0 or self.said != SitePace()
 
     def is_of(self, host: str) -> bool:
-        """True at any port of the host."""
+        """True for any port of the host."""
         name, colon, port = self.host_key.rpartition(":")
         here = name if colon and port.isdigit() else self.host_key
         return here.strip("[]") == host.removeprefix("www.")
 
     def opens_in_s(self, rules: BreakerRules) -> float:
-        """Until an open breaker lets one request through; 0 for one that is closed, or that waits for its probe."""
+        """Return the seconds until an open breaker admits one request; 0 if it is closed or ready for its probe."""
         return self.breaker(0.0).wait_s(0.0, rules)
 
     def breaker(self, now: float) -> Breaker:
-        """On the clock of the caller."""
+        """Return the breaker, with times on the caller's clock."""
         opened_at = None if self.opened_ago_s is None else now - self.opened_ago_s
         probed_at = None if self.probed_ago_s is None else now - self.probed_ago_s
         return Breaker(self.failures, opened_at, probed_at)
 
 
 class Parking(NamedTuple):
-    """A run that goes back to the queue because its host is not to be asked yet."""
+    """A run that returns to the queue because its host accepts no request yet."""
 
     lease: Lease
     host_key: str
@@ -213,10 +214,10 @@ class Parking(NamedTuple):
 
 
 class Visit(Protocol):
-    """The requests of one page; it holds one slot at each host, from its first request there to its end."""
+    """The requests of one page; it holds one slot at each host, from its first request there until the visit ends."""
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
-        """Wait for a slot at this host; `Deferred` where that takes longer than a moment."""
+        """Wait for a slot at this host; return `Deferred` if that takes longer than a moment."""
         ...
 
     def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
@@ -228,13 +229,16 @@ class Visit(Protocol):
 
 class HostVisit(Visit, Protocol):
     def end(self, outcome: Outcome | None) -> None:
-        """It is over; without an outcome it was broken off."""
+        """End the visit; without an outcome it was aborted."""
         ...
 
 
 class HostAccess(Protocol):
     def visit(self, at_once: int = 0, queued: QueuedPage | None = None) -> HostVisit:
-        """Begin one; `at_once` is how many visits a crawl may make at one host, `queued` keeps its pages in order."""
+        """Begin a visit.
+
+        `at_once` is how many visits a crawl may make to one host at a time; `queued` keeps its pages in order.
+        """
         ...
 
 

@@ -1,10 +1,10 @@
-"""The order in which the pages of one crawl request one host: that of the frontier.
+"""The order in which the pages of one crawl request one host: the order of the frontier.
 
 A page is *queued* from the start of its visit until it gets a slot at its host. Two rules keep the order:
 
-* Where a host spaces its requests, a slot goes only to the first queued page of the crawl. Pages behind it wait, even
+* If a host spaces its requests, a slot goes only to the first queued page of the crawl. Pages behind it wait, even
   if they reach the limiter earlier.
-* Where a host sends a page back to the frontier, all queued pages behind it are sent back as well. The frontier then
+* If a host sends a page back to the frontier, all queued pages behind it are sent back as well. The frontier then
   hands them out again in their order.
 """
 
@@ -29,8 +29,8 @@ class HostOrder:
     def __init__(self) -> None:
         self._pages: dict[int, QueuedPage] = {}
         self._queues: dict[str, list[QueuedPage]] = {}
-        self._sent_back: dict[int, QueuedPage] = {}  # until their visits end: then the crawl itself knows of them
-        # Permits may hold a slot for a page that has not asked for it yet: told when another page becomes the first.
+        self._sent_back: dict[int, QueuedPage] = {}  # until their visits end; after that, the crawl tracks them itself
+        # Called when another page becomes the first: permits may hold a slot for a page that has not requested it yet.
         self.on_change: Callable[[str], None] | None = None
 
     def begin(self, host_key: str, position: Position) -> "QueuedPage":
@@ -64,7 +64,7 @@ class HostOrder:
             self.on_change(page.host_key)
 
     def send_back(self, page: "QueuedPage") -> list["QueuedPage"]:
-        """Take a page out of the queue; return those behind it, which must not overtake it."""
+        """Remove a page from the queue; return the pages behind it, which must not overtake it."""
         behind = [each for each in self._queues.get(page.host_key, ()) if each.position > page.position]
         self._sent_back[page.position.id] = page
         self.remove(page)
@@ -80,8 +80,8 @@ class QueuedPage:
         self._order = order
         self.host_key = host_key
         self.position = position
-        self.refusal: Deferred | None = None  # set as soon as the host has sent back a page before this one
-        self.on_refusal: Callable[[Deferred], None] | None = None  # while this page waits for a slot
+        self.refusal: Deferred | None = None  # set once the host has sent back an earlier page
+        self.on_refusal: Callable[[Deferred], None] | None = None  # set while this page waits for a slot
 
     @property
     def is_first(self) -> bool:
@@ -91,11 +91,11 @@ class QueuedPage:
         self._order.on_change = on_change
 
     def leave(self) -> None:
-        """The page has a slot."""
+        """Leave the queue: the page has a slot."""
         self._order.remove(self)
 
     def refuse(self, deferred: Deferred) -> None:
-        """Send this page back, and those behind it: they must not overtake it."""
+        """Send this page back, and all pages behind it: they must not overtake it."""
         self.refusal = deferred
         for page in self._order.send_back(self):
             if page.refusal is None:

@@ -1,7 +1,7 @@
-"""The pace of a host: how many requests at once, how far apart, and slower as soon as it is overloaded.
+"""The pace of a host: the number of concurrent requests and the delay between them, reduced when it is overloaded.
 
-A value: `start` and `finish` return the next. Chance is a number between 0 and 1, so that a pace can be
-replayed. Times are seconds of the steady clock.
+A pace is an immutable value: `start` and `finish` return the next one. Randomness is passed in as a number between 0
+and 1, so that a pace can be replayed. Times are seconds of the steady clock.
 """
 
 import math
@@ -14,12 +14,12 @@ _LATENCY_WEIGHT = 0.1
 # A mean latency this many times the best one, and above a second, means that the host is overloaded.
 _LATENCY_RISE = 3.0
 _SLOW_S = 1.0
-_BEST_FADES_BY = 1.01  # one quick answer, long ago, is no measure for ever
+_BEST_FADES_BY = 1.01  # the best latency decays: one quick answer must not remain the measure forever
 _MAX_RETRY_AFTER_S = 3600.0
 # Slow down at most once per interval: with many requests in flight, one bad moment counts once.
 _SLOWS_EVERY_S = 1.0
-_FIRST_DELAY_S = 0.5  # where there was none, doubling needs something to double
-_SPEEDS_UP_BY = 0.1  # of a request more at once, per good answer: ten answers for one
+_FIRST_DELAY_S = 0.5  # doubling needs a delay to start from
+_SPEEDS_UP_BY = 0.1  # concurrency gained per good answer: ten answers for one more request
 _DELAY_FADES_TO = 0.9
 
 
@@ -29,7 +29,7 @@ class PaceRules:
     delay_s: float = 0.0
     jitter: float = 0.5  # a delay of 1 s is 0.5 to 1.5 s
     max_delay_s: float = 60.0
-    crawl_delay_s: float | None = None  # what robots.txt asks for; never gone below
+    crawl_delay_s: float | None = None  # set by robots.txt; the delay is never shorter
 
     @property
     def least_delay_s(self) -> float:
@@ -37,26 +37,26 @@ class PaceRules:
 
     @property
     def most_at_once(self) -> int:
-        # With a delay between requests that the host asked for, more at once than one would break its word.
+        # A host that asks for a delay between requests gets one request at a time.
         return 1 if self.crawl_delay_s else self.concurrency
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
     active: int = 0
-    allowed: float = math.inf  # requests at once, as learned; the rules bound it
-    delay_s: float = 0.0  # as learned; the rules bound it from below
+    allowed: float = math.inf  # learned concurrency; the rules limit it
+    delay_s: float = 0.0  # learned delay; the rules set its minimum
     next_at: float = 0.0
-    blocked_until: float = 0.0  # told so by Retry-After
+    blocked_until: float = 0.0  # set by Retry-After
     slowed_at: float = -math.inf
-    latency_s: float = 0.0  # a moving mean
+    latency_s: float = 0.0  # moving average
     best_latency_s: float = math.inf
 
     def may_start(self, now: float, rules: PaceRules) -> float:
-        """Seconds to wait before the next request; 0 where it may go, infinite where one has to end first."""
+        """Return the seconds until the next request may start; 0 for now, infinite if another one must end first."""
         if self.active >= self.at_once(rules):
             return math.inf
-        # Bounded: a clock that was set back must not silence a host for hours.
+        # Bounded: a clock that was set back must not block a host for hours.
         until_next = min(self.next_at - now, 2 * rules.max_delay_s)
         return max(0.0, until_next, min(self.blocked_until - now, _MAX_RETRY_AFTER_S))
 
@@ -64,9 +64,9 @@ class Pace:
         return max(1, int(min(self.allowed, rules.most_at_once)))
 
     def start(self, now: float, rules: PaceRules, chance: float) -> "Pace":
-        """`chance` from 0 to 1 spreads the delay, so that requests do not come in step."""
+        """Record a request. `chance`, from 0 to 1, varies the delay so that requests do not synchronize."""
         delay_s = max(self.delay_s, rules.delay_s) * (1 + rules.jitter * (2 * chance - 1))
-        # The jitter never goes below what the host asked for.
+        # Jitter never shortens the delay that the host asked for.
         delay_s = max(delay_s, min(rules.crawl_delay_s or 0.0, rules.max_delay_s))
         return replace(self, active=self.active + 1, next_at=now + delay_s)
 
@@ -79,7 +79,7 @@ class Pace:
         latency_s: float | None = None,
         retry_after_s: float | None = None,
     ) -> "Pace":
-        """After an answer, or after none: without a status and a latency, nothing is learned but that it ended."""
+        """Record the end of a request. Without a status, only the number of active requests changes."""
         pace = replace(self, active=max(0, self.active - 1))
         if status is None:
             return pace
@@ -93,7 +93,10 @@ class Pace:
         return _faster(pace, rules) if status < 500 else pace
 
     def document(self) -> dict[str, Any]:
-        """What outlives the process: not what is under way in it. JSON knows no infinity, so it is None."""
+        """Return the state that outlives the process, without active requests.
+
+        Infinity becomes None, because JSON lacks it.
+        """
         return {
             "allowed": _finite(self.allowed),
             "delay_s": self.delay_s,
@@ -138,7 +141,7 @@ def _slower(pace: Pace, now: float, rules: PaceRules) -> Pace:
 
 def _faster(pace: Pace, rules: PaceRules) -> Pace:
     if pace.delay_s == 0.0 and pace.allowed >= rules.concurrency:
-        return pace  # nearly always
+        return pace  # the usual case
     delay_s = pace.delay_s * _DELAY_FADES_TO
     return replace(
         pace,

@@ -1,29 +1,29 @@
 """Per-node quota of a host's slots, split as soon as a second node uses the host.
 
-A node alone at a host gets as many slots as it wants. Several nodes get equal shares; what one does not want goes to
-the others. With fewer slots than nodes, or with a pause between requests, only some nodes have slots at a time: the one
-that has waited longest is next.
+A node alone at a host gets as many slots as it wants. Several nodes get equal shares, and a share that one node does
+not want goes to the others. With fewer slots than nodes, or with a pause between requests, only some nodes have slots
+at a time; the node that has waited longest is next.
 """
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
-# The quota of a node that has not renewed it for this long is free.
+# A quota that its node has not renewed for this long is free.
 QUOTA_S = 10.0
 RENEW_EVERY_S = 3.0
-# How long a node keeps slots that others wait for; at least several pauses.
+# How long a node keeps slots that others wait for; at least this many pauses.
 HOLD_S = 2.0
 _HOLD_PAUSES = 3
-# Slots beyond what a node wants now. Few, so that the next node finds free ones; more are one request away.
+# Slots granted beyond current demand. Few, so that the next node finds free ones; more take one request.
 _SOME = 4
 
 
 class QuotaRequest(NamedTuple):
     host_key: str
-    most: int  # by all nodes together
+    most: int  # limit for all nodes together
     in_use: int
-    wanted: int  # in all, what is in use among them
-    pause_s: float = 0.0  # between requests; with one, there is one node at a time
+    wanted: int  # total demand, including the slots in use
+    pause_s: float = 0.0  # between requests; with a pause, only one node has slots at a time
 
     @property
     def hold_s(self) -> float:
@@ -31,13 +31,13 @@ class QuotaRequest(NamedTuple):
 
 
 class HostQuota(NamedTuple):
-    """What the store knows of one node's."""
+    """The stored quota of one node."""
 
     owner: str
     slots: int
     wanted: int
     has_pause: bool
-    since_s: float  # that it has some, or has none
+    since_s: float  # how long it has had some slots, or none
 
     @property
     def is_waiting(self) -> bool:
@@ -45,7 +45,7 @@ class HostQuota(NamedTuple):
 
 
 class QuotaGrant(NamedTuple):
-    """`turns` may be taken from now on; where more are in use, none until enough of them have ended."""
+    """The node may use `slots` from now on; if more are in use, it starts nothing until enough of them have ended."""
 
     host_key: str
     slots: int
@@ -53,7 +53,7 @@ class QuotaGrant(NamedTuple):
 
 
 def compute_quota(owner: str, ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota]) -> int:
-    """Compute the slots of this node. All nodes together never have more than `most`."""
+    """Return the slots of this node. The quotas of all nodes together never exceed `most`."""
     others = [each for each in others if each.slots or each.wanted]
     most = min(ask.most, ask.wanted + _SOME)
     if not others:
@@ -72,7 +72,7 @@ def compute_quota(owner: str, ask: QuotaRequest, mine: HostQuota | None, others:
 
 
 def _divide(slots: int, wanted: dict[str, int]) -> dict[str, int]:
-    """Split evenly, to no node more than it wants. Every node computes the same result."""
+    """Split evenly, but give no node more than it wants. Every node computes the same result."""
     due: dict[str, int] = {}
     for left, (owner, count) in zip(range(len(wanted), 0, -1), sorted(wanted.items(), key=_by_want), strict=True):
         due[owner] = min(count, slots // left)
@@ -85,11 +85,15 @@ def _by_want(each: tuple[str, int]) -> tuple[int, str]:
 
 
 def _is_its_turn(ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota], room: int) -> bool:
-    """Where there is not room for all: who has some keeps it for a while, who has waited longest is next."""
+    """Return whether this node may have slots.
+
+    If there are fewer slots than nodes, a node keeps its slots for a while, and the node that has waited longest is
+    next.
+    """
     holding = [each for each in others if each.slots]
     waiting = [each for each in others if each.is_waiting]
     if mine is not None and mine.slots:
-        if len(holding) >= room:  # too many have some: those who came last give way
+        if len(holding) >= room:  # too many nodes have slots: the latest ones give way
             return sum(_order(each) > _order(mine) for each in holding) < room
         is_crowded = 1 + len(holding) + len(waiting) > room
         is_longest = all(_order(mine) > _order(each) for each in holding)
@@ -99,5 +103,5 @@ def _is_its_turn(ask: QuotaRequest, mine: HostQuota | None, others: Sequence[Hos
 
 
 def _order(quota: HostQuota) -> tuple[float, str]:
-    """Those with the larger one came earlier."""
+    """Sort key: a larger value came earlier."""
     return quota.since_s, quota.owner
