@@ -1,4 +1,7 @@
-"""Which addresses may be dialled. The table is our own: `ipaddress.is_global` changes between Python versions."""
+"""Which addresses may be dialled.
+
+The table is our own, because `ipaddress.is_global` changes between Python versions.
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -60,7 +63,7 @@ def _unmap(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 
 @dataclass(frozen=True, slots=True)
 class AllowEntry:
-    """An exception to the table: a network and one port, or `*` for all of its ports."""
+    """An exception to the table: a network, and one port or `*` for all ports."""
 
     network: IPv4Network | IPv6Network
     port: int | None  # None is `*`
@@ -115,7 +118,7 @@ class EgressPolicy:
 
 
 def is_trusted(target: Target, trusted_hosts: frozenset[str]) -> bool:
-    """True for a host that a person typed at the terminal: `host`, or `host:port` for that port only."""
+    """True for a host that a person typed at the terminal: `host`, or `host:port` for one port only."""
     return target.host in trusted_hosts or f"{target.host}:{target.port}" in trusted_hosts
 
 

@@ -1,4 +1,4 @@
-"""When two URLs are one page: `canonical_url` is fetched and displayed, `url_key` identifies the item of a crawl.
+"""Decide when two URLs are one page: `canonical_url` is fetched and displayed, `url_key` identifies a crawl item.
 
 Both use the strict parser of `domain.net.url`. A crawl needs them for every link of every page, so plain links take a
 fast path, which gives the same result or falls back to the strict parser.
@@ -13,14 +13,15 @@ from corral.domain.errors import BadInput
 from corral.domain.net.session_ids import is_session_id, without_sessions
 from corral.domain.net.url import DEFAULT_PORTS, MAX_URL_CHARS, Target, join, parse_target
 
-# Tracking parameters, which never select content. Ambiguous ones (`ref`, `source`, `spm`) count: pages differ by them.
+# Tracking parameters, which never select content. Ambiguous ones (`ref`, `source`, `spm`) are kept: pages may differ by
+# them.
 _TRACKING = "gclid gclsrc dclid gbraid wbraid srsltid fbclid igshid igsh msclkid yclid ysclid twclid ttclid li_fat_id"
 _MAILINGS = "mc_cid mc_eid _ga _gl _hsenc _hsmi mkt_tok vero_id oly_enc_id oly_anon_id wickedid rb_clickid s_cid"
 _DROPPED = frozenset(" ".join((_TRACKING, _MAILINGS)).split())
 _DROPPED_STARTS = ("utm_", "hsa_", "pk_", "mtm_")
 _NONE: frozenset[str] = frozenset()
 
-# Escapes to normalize: of characters that need none, or in lower case. Long queries consist mostly of good ones.
+# Escapes to normalize: unnecessary ones, and those in lower case. Most escapes in long queries need no change.
 _ESCAPE = re.compile(
     "%(?:2[DdEe]|3[0-9]|4[1-9A-Fa-f]|5[0-9AaFf]|6[1-9A-Fa-f]|7[0-9AaEe]|[0-9A-Fa-f][a-f]|[a-f][0-9A-Fa-f])"
 )
@@ -45,7 +46,7 @@ _MAX_BASE_CHARS = 500
 class Link(NamedTuple):
     url: str
     key: str
-    has_session: bool = False  # the URL contained a session id, which the key leaves out
+    has_session: bool = False  # True if the URL contained a session id, which the key omits
 
 
 def canonical_url(target: Target) -> str:
@@ -56,15 +57,14 @@ def canonical_url(target: Target) -> str:
 def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
     """Return the key that identifies an item of a crawl. Parameters named in `kept` (lower case) always count.
 
-    Beyond the canonical form, these do not count: the scheme (the same page is linked both ways on most sites, and
-    one that serves another page over http is all but unknown; other ports do count), the order of parameters of
-    different names, an empty query, tracking parameters, what looks like a session id (domain.net.session_ids), `+`
-    against `%20` in the query, `%2F` where it only hides dots. A slash at the end counts: whether `/x` and `/x/` are
-    one page, only the answers can tell.
+    Beyond the canonical form, the key ignores: the scheme (most sites link the same page both ways, and hardly any site
+    serves another page over http; other ports do count), the order of parameters with different names, an empty query,
+    tracking parameters, apparent session ids (domain.net.session_ids), `+` against `%20` in the query, and `%2F` if it
+    only hides dots. A trailing slash counts: only the answers show whether `/x` and `/x/` are one page.
 
-    The case of the path counts: `/wiki/AIDS` and `/wiki/Aids` are two pages, and a page that was never fetched is a
-    greater loss than one that was fetched twice. Sites that take every spelling are held back by their template
-    (`domain.crawl.traps`), which does not count the case.
+    The case of the path counts: `/wiki/AIDS` and `/wiki/Aids` are two pages, and a page that is never fetched is a
+    greater loss than a page that is fetched twice. On sites that accept every spelling, the template
+    (`domain.crawl.traps`), which ignores case, holds back the copies.
     """
     return link_of(target, kept).key
 
@@ -166,7 +166,7 @@ def _authority_key(scheme: str, host: str, port: int) -> str:
 
 
 def normalize_escapes(text: str) -> str:
-    """Write escapes in upper case and decode those that are not needed.
+    """Write escapes in upper case and decode the unnecessary ones.
 
     A text with a stray percent sign stays unchanged: decoding around it could turn it into an escape.
     """
@@ -197,7 +197,10 @@ def _link_with(url: str, authority: str, path: str, query: str | None, kept: fro
 
 
 def _without_hidden_dots(path: str) -> str:
-    """Resolve escaped dot segments: servers that decode before routing serve `/a/..%2Fb` as `/b`, under many names."""
+    """Resolve escaped dot segments.
+
+    Servers that decode before routing serve `/a/..%2Fb` as `/b`, so one page would have many names.
+    """
     opened = path.replace("%2F", "/")
     if len(path) > MAX_URL_CHARS or not _DOTS.search(opened):
         return path

@@ -1,4 +1,4 @@
-"""When a stored answer may be reused: the part of RFC 9111 that a private cache for GET needs, as pure functions."""
+"""When a stored answer may be reused: the subset of RFC 9111 that a private GET cache needs, as pure functions."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,13 +10,13 @@ from corral.domain.redaction import find_secrets
 
 Headers = tuple[tuple[str, str], ...]  # names in lower case
 
-# Final answers about the page itself. A refusal (401, 403, 429) or a server error is never stored.
+# Final answers about the page itself. The cache never stores a refusal (401, 403, 429) or a server error.
 _STORED_STATUS = frozenset({200, 203, 404, 410})
 # Never stored: headers that identify a visitor, and headers of a single connection.
 _NOT_STORED = frozenset(
     {"set-cookie", "connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "upgrade"}
 )
-# A 304 does not change these: they describe the body, which it does not carry.
+# A 304 does not change these headers: they describe the body, which a 304 does not carry.
 _BODY_HEADERS = frozenset({"content-encoding", "content-length", "content-range", "content-type", "transfer-encoding"})
 # Request headers that do not identify the client. With any other header the answer may be personal.
 _PLAIN_HEADERS = frozenset({"accept", "accept-language", "content-type", "x-requested-with"})
@@ -33,12 +33,12 @@ class CacheUse(StrEnum):
     """How the cache answered a request; recorded in the statistics of the run."""
 
     HIT = "hit"  # answered from disk, without a connection
-    REVALIDATED = "revalidated"  # the site confirmed the stored page with 304
+    REVALIDATED = "revalidated"  # the site confirmed the stored page with a 304
     MISS = "miss"  # fetched
 
 
 def combine_uses(uses: Iterable[str]) -> str | None:
-    """Return the worst of several uses: a page is a hit only if all its requests were."""
+    """Return the worst of several uses: a page is a hit only if all its requests were hits."""
     found = set(uses)
     return next((use.value for use in (CacheUse.MISS, CacheUse.REVALIDATED, CacheUse.HIT) if use.value in found), None)
 
@@ -63,7 +63,7 @@ def should_store(page: StoredPage, mode: CacheMode) -> bool:
     if page.status not in _STORED_STATUS or _has_secret_url(page):
         return False
     if mode is CacheMode.REPLAY:
-        return True  # a recording, to which the site's rules for reuse do not apply
+        return True  # a recording: the site's rules for reuse do not apply
     cache_control = directives(page.headers)
     # A redirect chain is as fresh as its shortest-lived hop, and the hops are not stored.
     if "no-store" in cache_control or page.chain or "*" in _varies_by(page.headers):
@@ -94,7 +94,7 @@ def is_fresh(page: StoredPage, now: float) -> bool:
 
 
 def matches(page: StoredPage, headers: Headers) -> bool:
-    """True if the request has the same values as the stored one for every header in Vary."""
+    """True if the request has the same value as the stored one for every header that Vary names."""
     names = _varies_by(page.headers)
     return "*" not in names and all(_values(page.asked_with, name) == _values(headers, name) for name in names)
 

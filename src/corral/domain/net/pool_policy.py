@@ -14,7 +14,7 @@ from corral.domain.errors import BadInput
 
 
 class Tier(StrEnum):
-    """What a proxy is, by its price. `direct` is a connection without a proxy, in tiered policies only."""
+    """The kind of a proxy, by price. `direct` is a connection without a proxy, in tiered policies only."""
 
     DIRECT = "direct"
     DATACENTRE = "datacentre"
@@ -30,7 +30,7 @@ class PoolMode(StrEnum):
 
 
 class Sticky(StrEnum):
-    """What keeps the proxy that it was given."""
+    """The scope within which a proxy stays the same."""
 
     RUN = "run"  # a run, or one page of a crawl
     JOB = "job"

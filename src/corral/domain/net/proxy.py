@@ -13,15 +13,15 @@ from corral.domain.net.url import Target, parse_target
 from corral.domain.secret import SHOWN, Secret
 
 DIRECT = "direct"
-NONE = "none"  # another name of it
+NONE = "none"  # an alias
 
 
 class RouteKind(StrEnum):
     """How a request reached its host. It decides whether a failure may count against the host."""
 
     DIRECT = "direct"
-    PROXY = "proxy"  # the proxy may have made up the answer
-    PROXY_TLS = "proxy_tls"  # the answer is the host's own: its certificate was verified through the proxy
+    PROXY = "proxy"  # the proxy may have forged the answer
+    PROXY_TLS = "proxy_tls"  # the answer is the host's own: the proxied connection verified its certificate
 
     @staticmethod
     def through_proxy(scheme: str, *, verifies_tls: bool) -> "RouteKind":
@@ -50,7 +50,7 @@ class ProxyPolicy:
 
     @property
     def pool(self) -> PoolPolicy | None:
-        """How to choose a proxy of the pool; None for a fixed proxy or none."""
+        """The rule for choosing a proxy of the pool; None for a fixed proxy or a direct connection."""
         return parse_pool_policy(self.address) if is_pool_text(self.address) else None
 
     @property
@@ -64,7 +64,7 @@ class ProxyPolicy:
 
     @property
     def bound(self) -> str:
-        """The context of the seal: credentials copied to another proxy address do not open."""
+        """The context of the seal: credentials that are copied to another proxy address do not open."""
         return f"proxy|{self.address}"
 
     def document(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ UsualPolicy = Callable[[str], ProxyPolicy | None]
 
 
 def connect_directly(_: str) -> ProxyPolicy | None:
-    """The usual policy of an installation without proxies."""
+    """The default policy of an installation without proxies."""
     return None
 
 

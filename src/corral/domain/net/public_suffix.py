@@ -1,5 +1,7 @@
-"""Domains under which anyone can register a name, such as `co.uk` and `github.io`: no site may set cookies for them,
-and the next label makes the site."""
+"""Domains under which anyone can register a name, such as `co.uk` and `github.io`.
+
+No site may set cookies for them; a site is a public suffix and one more label.
+"""
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -26,7 +28,10 @@ def is_public_suffix(domain: str) -> bool:
 # Memo: the pages of a site have few hosts.
 @lru_cache(maxsize=1024)
 def registrable_domain(host: str) -> str:
-    """Return the public suffix and one label more; the host itself if it has no more. `host` is lower-case ASCII."""
+    """Return the public suffix plus one label, or the host itself if it has no more labels.
+
+    `host` is lower-case ASCII.
+    """
     bare = host.removeprefix("www.") or host
     if "." not in bare:
         return bare

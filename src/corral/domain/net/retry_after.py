@@ -16,7 +16,7 @@ def parse_retry_after(value: str | None, now: datetime) -> float | None:
         return None
     text = value.strip()
     if text.isascii() and text.isdigit():
-        # More than twelve digits cannot be meant; int() of a megabyte of digits is an attack.
+        # No real value has more than twelve digits; int() of a megabyte of digits is an attack.
         return float(int(text[:12]))
     try:
         when = parsedate_to_datetime(text)

@@ -10,7 +10,7 @@ _NAMES = frozenset(
     | {"cfid", "cftoken", "zenid", "oscsid"}
 )
 _STARTS = ("aspsessionid",)
-_NUMBERED = frozenset({"cfid", "cftoken"})  # ColdFusion numbers its visitors
+_NUMBERED = frozenset({"cfid", "cftoken"})  # ColdFusion numbers its visitors sequentially
 _PATH = re.compile(r";(jsessionid|phpsessid|sessionid|sid)=([^/;]*)", re.IGNORECASE)
 _UUID = re.compile(r"\{?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\}?", re.IGNORECASE)
 _HEX = re.compile(r"[0-9a-f]{16,}", re.IGNORECASE)

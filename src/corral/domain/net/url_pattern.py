@@ -14,10 +14,11 @@ _PATTERN_SAFE = "/%:@!$&'()*+,;=~-._?[]"
 
 @dataclass(frozen=True)
 class UrlPattern:
-    """`*` stands for any characters, `/` too; everything else for itself. One that begins with `/` is compared with
-    the path (with the query where the pattern has a `?`), any other with the whole address.
+    """A pattern in which `*` matches any characters, `/` included; everything else matches itself.
 
-    There are no regular expressions: a pattern of the user's must not be able to stall a crawl.
+    A pattern that begins with `/` is compared with the path (and with the query if the pattern has a `?`), any other
+    pattern with the whole address. Regular expressions are not supported: a user's pattern must not be able to stall a
+    crawl.
     """
 
     text: str
@@ -27,7 +28,7 @@ class UrlPattern:
         return tuple(_normalize_pattern(self.text).split("*"))
 
     def matches(self, url: str, path_at: int) -> bool:
-        """`url` is canonical, and its path begins at `path_at`."""
+        """Match a canonical URL whose path begins at `path_at`."""
         if self.text[0] == "/":
             url = url[path_at:]
             if "?" not in self.text:
@@ -38,7 +39,7 @@ class UrlPattern:
         last = others.pop()
         if len(url) < len(first) + len(last) or not (url.startswith(first) and url.endswith(last)):
             return False
-        # The leftmost place of each piece leaves the most room for the next, so nothing is tried twice.
+        # The leftmost match of each piece leaves the most room for the next piece, so no backtracking is needed.
         at, end = len(first), len(url) - len(last)
         for piece in others:
             found = url.find(piece, at, end)
