@@ -1,1 +1,1 @@
-"""What is known about sites: memory, statistics, sessions."""
+"""Knowledge about sites: memory, statistics, sessions."""

@@ -16,14 +16,17 @@ _MAX_CHARS = 4096
 
 @dataclass(slots=True)
 class RunCookies:
-    """`version` rises with each change: a redirect back to the same URL is no loop if it set a cookie first."""
+    """Cookies of one run.
+
+    `version` rises with each change: a redirect back to the same URL is not a loop if it set a cookie first.
+    """
 
     version: int = 0
     _cookies: dict[tuple[str, str, str], Cookie] = field(default_factory=dict, repr=False)
     _set_by: dict[str, int] = field(default_factory=dict, repr=False)
 
     def take(self, target: Target, lines: Iterable[str], now_s: float) -> None:
-        """Store the Set-Cookie lines of an answer, except what the target may not set and what is over the limit."""
+        """Store the Set-Cookie lines of an answer, except cookies beyond the limit or not for the target to set."""
         for line in lines:
             cookie = _parse_cookie(target, line, now_s)
             if cookie is None:
@@ -76,7 +79,7 @@ def _domain(target: Target, attribute: str) -> str | None:
     if not bare:
         return target.host
     if bare == target.host:
-        # A host that is a public suffix keeps its cookie for itself: RFC 6265, 5.3, step 5.
+        # A host that is itself a public suffix may set a cookie for that host only: RFC 6265, 5.3, step 5.
         return target.host if target.is_literal_ip or is_public_suffix(bare) else f".{bare}"
     if target.is_literal_ip or not target.host.endswith(f".{bare}") or is_public_suffix(bare):
         return None

@@ -29,7 +29,7 @@ class CheckResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cookie:
-    """A `domain` with a leading dot covers its subdomains; without one it is that host alone."""
+    """A `domain` with a leading dot covers its subdomains; without one, it is a single host."""
 
     name: str
     value: Secret[str]
@@ -62,7 +62,7 @@ class Cookie:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """The decrypted content of a session. It exists only where a session is captured and where it is used."""
+    """The decrypted content of a session. It exists only while a session is captured or used."""
 
     cookies: tuple[Cookie, ...] = ()
     storage: Mapping[str, Mapping[str, Secret[str]]] = field(default_factory=dict)  # by origin
@@ -81,7 +81,7 @@ class SessionState:
         return sent
 
     def is_over(self, now_s: float) -> bool:
-        """True if every cookie has expired and nothing else is left to send."""
+        """True if every cookie has expired and no other credentials are left to send."""
         has_ended = all(cookie.expires is not None and cookie.expires <= now_s for cookie in self.cookies)
         return has_ended and not self.storage and not self.headers
 
@@ -91,7 +91,7 @@ class SessionState:
         return [each.reveal() for each in (*(cookie.value for cookie in self.cookies), *stored, *self.headers.values())]
 
     def about(self) -> dict[str, Any]:
-        """Return the facts about the session that are not secret."""
+        """Return the non-secret facts about the session."""
         ends = [cookie.expires for cookie in self.cookies if cookie.expires is not None]
         return {
             "cookies": len(self.cookies),
@@ -143,7 +143,7 @@ class SealedSession:
 
 @dataclass(frozen=True, slots=True)
 class NewSession:
-    """A sealed session to be stored, with the facts about it that are not secret."""
+    """A sealed session to be stored, with its non-secret facts."""
 
     sealed: SealedSession
     name: str

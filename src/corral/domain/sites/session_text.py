@@ -4,7 +4,7 @@ from typing import Any
 
 from corral.domain.errors import BadInput
 
-# Attributes that browsers, extensions and Playwright export and that do not affect where a cookie is sent.
+# Exported attributes (browsers, extensions, Playwright) that do not affect where a cookie is sent.
 OF_BROWSERS = frozenset(
     {
         *("hostOnly", "session", "storeId", "id", "priority", "size", "firstPartyDomain", "sameParty"),

@@ -7,26 +7,29 @@ from datetime import datetime
 
 from corral.domain.jobs.job import Strategy
 
-# Each new observation multiplies the weight of the older ones by this: a change of the site shows after a few runs.
+# Each new observation multiplies the weight of older ones by this factor: a site's change shows after a few runs.
 FADES_TO = 0.85
-# About three observations; fewer are no evidence.
+# About three observations; fewer are not enough evidence.
 MIN_WEIGHT = 2.5
 MIN_SUCCESS = 0.8
 
-# How much a second of each strategy weighs: a browser holds a hundred times the memory, and several processes. Of equal
-# costs, the first wins.
+# The weight of a second of each strategy: a browser uses a hundred times the memory, and several processes. If costs
+# are equal, the first wins.
 _WEIGHTS = {Strategy.HTTP: 1.0, Strategy.API_REPLAY: 1.0, Strategy.BROWSER: 10.0}
 
 
 def fields_key(names: Iterable[str]) -> str:
-    """Return the key of a set of fields. A strategy that finds a title may not find a price, so sets are kept apart."""
+    """Return the key of a set of fields.
+
+    Sets are separate because a strategy that finds a title may not find a price.
+    """
     text = "\x1f".join(sorted(names))
     return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What the site memory needs to know about one attempt."""
+    """The facts about one attempt that the site memory needs."""
 
     host: str
     fields_key: str
@@ -84,12 +87,12 @@ class KnownSite:
 
 
 def is_worth_trying(memory: Memory | None) -> bool:
-    """True for a strategy that is new on this host or has not failed yet."""
+    """True for a strategy that is new on this host, or that has succeeded so far with too little evidence."""
     return memory is None or (memory.weight < MIN_WEIGHT and memory.success_rate >= MIN_SUCCESS)
 
 
 def estimate_cost(memory: Memory) -> float:
-    """Return what one set of fields costs: time, weighted by the strategy, for what it finds."""
+    """Return the cost of one set of fields: the time, weighted by strategy, relative to what the strategy finds."""
     return _WEIGHTS[memory.strategy] * memory.mean_cost_ms / max(memory.yield_rate, 0.01)
 
 

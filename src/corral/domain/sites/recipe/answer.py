@@ -1,4 +1,4 @@
-"""Find the place in a JSON answer from which a page takes a value."""
+"""Find the path in a JSON answer from which a page takes a value."""
 
 import re
 from collections import deque
@@ -95,7 +95,7 @@ class RecordedAnswer:
             yield from self._compose(text, within)
 
     def _compose(self, text: str, within: Path) -> Iterator[Template]:
-        """Compose a text of several values, joined only by punctuation and currency signs."""
+        """Compose a text from several values, joined only by punctuation and currency signs."""
         pieces = self._pieces(text, within)
         if not pieces:
             return
@@ -161,7 +161,7 @@ class RecordedAnswer:
         return None if path is None else Ref(path, ref.number)
 
     def _stable(self, path: Path) -> Path | None:
-        """Replace array indexes by steps that hold on other pages: the element that the URL names, or the first."""
+        """Replace array indexes by steps that work on other pages: the element that the URL names, or the first."""
         steps: list[Any] = []
         for depth, step in enumerate(path):
             if isinstance(step, int):
@@ -226,7 +226,7 @@ def _rank_source(name: str, text: str, template: Template, each: Path | None) ->
     keys = {plain_name(step) for path in paths for step in path if isinstance(step, str)}
     is_named = plain_name(name) in keys
     foreign = sum(len(part) for part in template if isinstance(part, str))
-    # A value as short as "5" occurs everywhere; it counts only if a key has the name of the field.
+    # A value as short as "5" occurs everywhere; it counts only if its key is the name of the field.
     if not is_named and sum(map(len, WORDS.findall(text))) < WEAK_CHARS:
         return None
     indexes = sum(isinstance(step, int) for path in paths for step in path)

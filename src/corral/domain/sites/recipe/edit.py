@@ -1,4 +1,4 @@
-"""Checks for a recipe that a person edited: one that cannot work for its pages is refused."""
+"""Check a recipe that a person edited, and refuse one that cannot work for its pages."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def _check_body(value: Any, pattern: str, field: str) -> None:
 
 
 def _has(pattern: str, slot: str) -> bool:
-    """True if the pages of a pattern have this part; whether it holds a number depends on the page."""
+    """True if the pages of a pattern have this part; whether it is a number depends on the page."""
     kind, _, rest = slot.partition(".")
     before, _, fragment = pattern.partition("#")
     path, _, query = before.partition("?")

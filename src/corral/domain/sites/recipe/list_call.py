@@ -1,4 +1,4 @@
-"""The API call that fills a list in the browser, and how its next page is asked for. Pure: nothing is fetched here."""
+"""The API call that fills a list in the browser, and the request for its next page. Pure: fetches nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,21 +13,21 @@ from corral.domain.sites.recipe.search import Call
 JsonPath = tuple[str | int, ...]
 _MAX_LEAVES = 20_000
 _MAX_DEPTH = 12
-_MIN_SHARE = 0.8  # of the elements of the array that are linked from the page
+_MIN_SHARE = 0.8  # of the array elements must be linked from the page
 _COUNTING = frozenset({"page", "pageno", "pagenumber", "pageindex", "currentpage", "p", "pagenum"})
 _OFFSETS = frozenset({"offset", "skip", "start", "from", "startindex", "begin"})
 
 
 class Advance(StrEnum):
-    ADDRESS = "address"  # the answer holds the address of the next call
+    ADDRESS = "address"  # the answer contains the address of the next call
     CURSOR = "cursor"  # a value of the answer goes into the next request
-    LAST = "last"  # a value of the last element does
-    COUNT = "count"  # a number of the request grows
+    LAST = "last"  # a value of the last element goes into the next request
+    COUNT = "count"  # a number in the request increases
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTemplate:
-    """How the link of an item is made of an element: text before, the path of a value in it, text after."""
+    """The link of an item: prefix text, the path of a value in its element, suffix text."""
 
     before: str
     path: JsonPath
@@ -40,15 +40,15 @@ class LinkTemplate:
 
 @dataclass(frozen=True, slots=True)
 class ListCall:
-    items: JsonPath  # the array in the answer
+    items: JsonPath  # path of the array in the answer
     link: LinkTemplate
     advance: Advance
-    slot: JsonPath = ()  # in the request: ("?", name) is a parameter, ("body", …) a path in the body
-    source: JsonPath = ()  # in the answer, or in its last element
+    slot: JsonPath = ()  # location in the request: ("?", name) is a parameter, ("body", …) a path in the body
+    source: JsonPath = ()  # path in the answer, or in its last element
     step: int = 0
 
     def read_links(self, answer: Any) -> list[str] | None:
-        """Return the links of the items; None where the answer has another shape."""
+        """Return the links of the items; None if the answer has a different shape."""
         array = _at(answer, self.items)
         if not isinstance(array, list):
             return None
@@ -79,7 +79,7 @@ def request_of(call: Call) -> ReplayRequest:
 
 
 def derive_list_call(calls: Sequence[Call], links: Sequence[str]) -> tuple[ListCall, Call, int] | None:
-    """Return the call, the last one of its kind, and how many of them the page made; None where none fills the list."""
+    """Return the list call, its latest instance and how many the page made; None if no call fills the list."""
     wanted = frozenset(links)
     groups: dict[tuple[str, str], list[Call]] = {}
     for call in calls:
@@ -96,7 +96,7 @@ def derive_list_call(calls: Sequence[Call], links: Sequence[str]) -> tuple[ListC
     return None
 
 
-# -- which array holds the items ----------------------------------------------------------------------------
+# -- find the array of items --------------------------------------------------------------------------------
 
 
 def _find_items(answer: Any, wanted: frozenset[str]) -> tuple[JsonPath, LinkTemplate] | None:
@@ -128,12 +128,12 @@ def _fits(made: Sequence[str | None], wanted: frozenset[str]) -> bool:
 
 
 def _is_boundary(link: str, at: int, length: int) -> bool:
-    """A value is a whole word of the address: the 1 of `/item/1` is not the one of `/item/12`."""
+    """True if the value is a whole word of the address: the 1 of `/item/1` is not the 1 of `/item/12`."""
     before, after = link[at - 1 : at], link[at + length : at + length + 1]
     return not (before.isalnum() and link[at].isalnum()) and not (after.isalnum() and link[at + length - 1].isalnum())
 
 
-# -- how the next page is asked for -------------------------------------------------------------------------
+# -- derive the request for the next page -------------------------------------------------------------------
 
 
 def _find_advance(calls: Sequence[Call], shown: ListCall) -> ListCall | None:
@@ -173,12 +173,12 @@ def _explain_slot(slot: JsonPath, before: Call, after: Call, shown: ListCall) ->
 
 
 def _first_step(slot: JsonPath, second: int) -> int:
-    """Return the step of a number that the first request lacks: page 2 follows page 1, offset 20 follows 0."""
+    """Return the step of a number that the first request omits: page 2 follows page 1, offset 20 follows 0."""
     return 1 if _plain(slot[-1]) in _COUNTING else second
 
 
 def _guess_advance(call: Call, shown: ListCall) -> ListCall | None:
-    """From one call: the address of the next in its answer, or a page number or offset in its request."""
+    """Guess from one call: the next address in its answer, or a page number or offset in its request."""
     path = urlsplit(call.url).path
     for source, text in _leaves(call.answer):
         is_next = any("next" in _plain(step) for step in source)
@@ -251,7 +251,7 @@ def _at(document: Any, path: JsonPath) -> Any:
 
 
 def _leaves(document: Any) -> list[tuple[JsonPath, str]]:
-    """The texts of all values, in the order of the document."""
+    """Return the texts of all values, in document order."""
     return [
         (path, text)
         for path, value in _walk(document)

@@ -1,4 +1,4 @@
-"""Recipes: the API calls that fill a page, and where each field is in their answers. Pure: nothing is fetched here."""
+"""Recipes: the API calls that fill a page, and the location of each field in their answers. Pure: fetches nothing."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +35,7 @@ _MAX_DEPTH = 32
 # An allow list: headers that identify a visitor must never become part of a recipe.
 HEADERS = frozenset({"accept", "content-type", "x-requested-with"})
 METHODS = frozenset({"GET", "POST"})
-# Parts of a field that decide which raw value is taken; types and rules come after it.
+# Parts of a field that select the raw value; types and rules apply afterwards.
 _NEWER_PARTS = frozenset({"fields", "fallbacks", "join", "nth", "bare"})
 # Tracking parameters, which do not change the page.
 _TRACKING = frozenset({"gclid", "fbclid", "msclkid", "ref"})
@@ -68,7 +68,7 @@ class ReplayRequest:
 
 @dataclass(frozen=True, slots=True)
 class ShapeChange:
-    """A field that is not where the recipe expects it."""
+    """A field that is not at the location that the recipe expects."""
 
     field: str
     what: str
@@ -118,7 +118,7 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRecipe:
-    """A recipe that a browser run recorded, to be stored."""
+    """A recipe that a browser run recorded and that is to be stored."""
 
     host: str
     fields_key: str
@@ -134,11 +134,11 @@ class StoredRecipe:
     url_pattern: str
     fields_key: str
     document: dict[str, Any]
-    pinned: bool  # by a person: browser runs do not overwrite it
+    pinned: bool  # by a person; browser runs do not overwrite a pinned recipe
     version: int
     created_at: datetime
     updated_at: datetime
-    failed_shape: str | None = None  # shape of its calls when a replay last failed
+    failed_shape: str | None = None  # shape of its calls at the last failed replay
 
     @property
     def is_offered(self) -> bool:
@@ -146,12 +146,12 @@ class StoredRecipe:
         return self.failed_shape is None or self.failed_shape != shape_of(self.document)
 
     def payload(self) -> dict[str, Any]:
-        """Return the part that is copied into a run."""
+        """Return the part of the recipe that is copied into a run."""
         return {"id": self.id, "version": self.version, "url_pattern": self.url_pattern, **self.document}
 
 
 def recipe_key(fields: Iterable[FieldSpec]) -> str:
-    """Return the key of a set of fields: that of the site memory, with the selectors of the fields."""
+    """Return the key of a set of fields: the key of the site memory plus the selectors of the fields."""
     return fields_key(
         spec.name
         if spec.is_bare and not spec.all and not _NEWER_PARTS & spec.document().keys()
@@ -161,7 +161,7 @@ def recipe_key(fields: Iterable[FieldSpec]) -> str:
 
 
 def _beyond_css(spec: FieldSpec) -> str:
-    """Mark each kind of selector with its own sign; the keys of fields without one stay stable."""
+    """Mark each kind of selector with its own sign, so that the keys of fields without one stay stable."""
     selectors = (("", spec.regex), ("x:", spec.xpath), ("j:", spec.jsonpath))
     newer = {name: value for name, value in spec.document().items() if name in _NEWER_PARTS}
     more = f"\x1e{json.dumps(newer, sort_keys=True, default=str)}" if newer else ""
@@ -191,7 +191,7 @@ def _source_document(source: FieldSource) -> dict[str, Any]:
     return {"call": source.call, **each, "value": template_text(source.value)}
 
 
-# -- which pages it is for ----------------------------------------------------------------------------------
+# -- which pages a recipe applies to ------------------------------------------------------------------------
 
 
 def _literal(segment: str) -> str:

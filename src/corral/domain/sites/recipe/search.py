@@ -1,4 +1,4 @@
-"""Derive a recipe from the calls of a page: those whose answers hold the extracted values."""
+"""Derive a recipe from the calls of a page whose answers contain the extracted values."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class Call:
 
 
 def derive(page_url: str, calls: Sequence[Call], record: Mapping[str, Any]) -> Recipe | None:
-    """Return a recipe that fills every field of the record, or None if the calls do not hold them."""
+    """Return a recipe that fills every field of the record, or None if the calls do not contain them."""
     wanted = {name: value for name, value in record.items() if value not in (None, "", [], {})}
     if not wanted or 2 * len(wanted) <= len(record) or len(wanted) > MAX_FIELDS:
         return None
@@ -98,7 +98,7 @@ def _plan_call(call: Call, target: Target, slots: Mapping[str, str], wanted: Map
 
 
 def _choose_plans(plans: Sequence[_Plan], wanted: Mapping[str, Any]) -> Sequence[_Plan] | None:
-    """Choose the fewest calls; then those that depend on the page's URL; then the simplest paths."""
+    """Choose the fewest calls; among those, prefer calls that depend on the page's URL, then the simplest paths."""
     best = sorted(plans, key=lambda plan: -len(plan.found))[:_MAX_COMBINED]
     for count in (1, 2, 3):
         full = [group for group in combinations(best, count) if wanted.keys() <= _covers(group)]
@@ -134,7 +134,7 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
         varying |= _slug_slots(target, wanted)
     recipe = Recipe(pattern_of(target, varying), tuple(plan.call for plan in plans), sources)
     try:
-        # Parsed as strictly as a recipe that a person writes: a page must not bypass the checks.
+        # Parse it as strictly as a recipe that a person writes: a page must not bypass the checks.
         read = recipe_of(recipe.url_pattern, recipe.document())
     except BadInput:
         return None
@@ -145,7 +145,7 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
 
 
 def _varying(target: Target) -> dict[str, str]:
-    """Return the slots that may identify the page; `shop` in /shop/17 does not."""
+    """Return the slots that may identify the page; `shop` in /shop/17 is none."""
     paths, hashes = segments(target.path), segments(fragment_of(target))
     found = {}
     for name, value in slots_of(target).items():

@@ -42,7 +42,7 @@ def fragment_of(target: Target) -> str:
 
 
 def slots_of(target: Target) -> dict[str, str]:
-    """Return everything that a recipe may take from the URL of its page."""
+    """Return all values that a recipe may take from the URL of its page."""
     slots = {"origin": target.origin}
     for kind, text in (("path", target.path), ("hash", fragment_of(target))):
         for position, segment in enumerate(segments(text)):
@@ -117,7 +117,7 @@ def fill_document(value: Any, slots: Slots) -> Any:
     return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 19 else ABSENT
 
 
-# -- how values read ----------------------------------------------------------------------------------------
+# -- how pages write values ---------------------------------------------------------------------------------
 
 
 def number_of(value: Any) -> Decimal | None:
@@ -132,7 +132,7 @@ def number_of(value: Any) -> Decimal | None:
 
 @dataclass(frozen=True, slots=True)
 class NumberFormat:
-    """How a page writes a number, given as an example of a thousand or zero: `1,000.00`, `0,0`, `1 000`."""
+    """The way a page writes a number, shown by the example of a thousand or zero: `1,000.00`, `0,0`, `1 000`."""
 
     decimals: int
     point: str = "."
