@@ -1,1 +1,1 @@
-"""Crawls: plan, items, scope, traps, how they end."""
+"""Crawls: plan, items, scope, traps, final states."""

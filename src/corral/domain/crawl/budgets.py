@@ -1,4 +1,4 @@
-"""Whether a crawl may start more pages, and which limit stopped it."""
+"""Decide whether a crawl may start more pages, and which limit stopped it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ def room_in(bounds: Bounds, counts: Counts, spent: Spent) -> float:
     if find_exceeded(bounds.budget, bounds.prices, spent) is not None:
         return 0
     pages = float("inf") if bounds.max_pages is None else bounds.max_pages - counts.fetched - counts.leased
-    # A page takes one request at least.
+    # A page takes at least one request.
     requests = bounds.budget.requests
     room = float("inf") if requests is None else requests - spent.requests - counts.leased
     return max(0, min(pages, room))
@@ -30,7 +30,7 @@ def find_exceeded_limit(plan: CrawlPlan, counts: Counts, spent: Spent, ran_out: 
     if ran_out is StoppedBy.TIME and budget.seconds is not None:
         return "seconds"
     found = find_exceeded(budget, Prices(**(plan.prices or {})), spent)
-    # The last pages that fit may take more than one request each, or none.
+    # The last pages within the budget may take more than one request each, or none.
     is_short = budget.requests is not None and room_in(plan.bounds, counts, spent) == 0
     return found or ("requests" if is_short and counts.fetched < plan.max_pages else None)
 
@@ -70,7 +70,10 @@ class CrawlStop(NamedTuple):
 def find_stop(
     plan: CrawlPlan, counts: Counts, spent: Spent, reasons: Mapping[str, int], ran_out: StoppedBy | None
 ) -> CrawlStop:
-    """What the caller asked for (max_pages, max_bytes) completes a crawl; a used up `budget` makes it partial."""
+    """Return why a crawl stopped.
+
+    A limit that the caller asked for (max_pages, max_bytes) completes a crawl; an exhausted `budget` makes it partial.
+    """
     stats: dict[str, Any] = {}
     left_out: dict[str, int] = {}
     limit = find_exceeded_limit(plan, counts, spent, ran_out)

@@ -20,7 +20,7 @@ from corral.domain.runs.run import RunState
 
 _AUTO_WORKERS = 8
 _AUTO_PAGES = 100
-# Upper limit of URLs stored for a site that has more than the crawl can fetch.
+# Maximum URLs to store for a site that has more than the crawl can fetch.
 _MIN_ITEMS = 250_000
 _ITEMS_PER_PAGE = 20
 
@@ -86,7 +86,7 @@ class Counts(NamedTuple):
 
 
 class Since(NamedTuple):
-    """The earlier crawl that a recrawl compares with, and what belongs to this one."""
+    """The earlier crawl that a recrawl compares with, and the scope of the recrawl."""
 
     run_id: str
     scope: Scope
@@ -98,12 +98,12 @@ class Bounds(NamedTuple):
     max_pages: int | None = None
     max_bytes: int | None = None
     max_per_host: int | None = None
-    max_items: int | None = None  # URLs stored at most; further links are counted and dropped
-    by_depth: bool = True  # lease no item that is deeper than one still being fetched
+    max_items: int | None = None  # maximum URLs to store; further links are counted and dropped
+    by_depth: bool = True  # lease no item that is deeper than an item still being fetched
     since: Since | None = None
-    workers: int = 1  # that share it at most
-    pages_each: int = 0  # that have to wait for each of them to be asked for
-    concurrency: int = 1  # of all of them together
+    workers: int = 1  # maximum workers that share the crawl
+    pages_each: int = 0  # minimum waiting pages per worker before another one is requested
+    concurrency: int = 1  # of all workers together
     record_key: tuple[str, ...] = ()  # see Job.record_key
     budget: Budget = Budget()
     prices: Prices = FREE
@@ -129,7 +129,7 @@ _FLAGS = frozenset(
 
 @dataclass(frozen=True)
 class CrawlPlan:
-    """Every option of a crawl. The depth limit is part of `scope`, which decides alone what belongs to the crawl."""
+    """Every option of a crawl. The depth limit is part of `scope`, which alone decides what belongs to the crawl."""
 
     start_urls: tuple[str, ...]
     scope: Scope
@@ -146,7 +146,7 @@ class CrawlPlan:
     keywords: tuple[str, ...] = ()  # raise the score of a URL with order=best
     respect_robots: bool = True
     follow_nofollow: bool = False
-    obey_noindex: bool = True  # follow the links of such a page, but store no record
+    obey_noindex: bool = True  # follow the links of a noindex page, but store no record
     use_canonical: bool = True  # a page with rel=canonical counts as the page it names
     use_sitemaps: bool = False
     avoid_traps: bool = True  # switch off for sites whose pages are all alike and all wanted
@@ -155,20 +155,20 @@ class CrawlPlan:
     links: bool = False  # add the outlinks of the page to its record
     user_agent: str | None = None  # replaces the installation's user agent, except for robots.txt
     delay_s: float | None = None  # minimum seconds between two requests to a host
-    strategy: str = AUTO  # how pages are got: http, browser, or auto (by browser what is empty without its scripts)
+    strategy: str = AUTO  # http, browser, or auto, which uses the browser for pages that are empty without scripts
     browser_pages: int = 200  # with auto, each worker renders at most this many pages
     max_scrolls: int = 50  # scroll steps for a page that loads more when scrolled
     since: str | None = None  # run id of an earlier crawl: unchanged pages are carried over
     workers: int | str = AUTO  # maximum number of workers, each with its own hosts
     fields: tuple[dict[str, Any], ...] = ()
     page_fields: tuple[dict[str, Any], ...] = ()  # of pages whose address matches a pattern: see page_fields.PageFields
-    only_fields: bool = False  # a record has these and its address; a page without any of them brings none
+    only_fields: bool = False  # a record has only these fields and its URL; a page without any of them has no record
     record_key: tuple[str, ...] = ()  # see Job.record_key
     listing: dict[str, Any] | None = (
         None  # the start page is a list, and its pages are the items: see domain.crawl.job_pages
     )
     budget: dict[str, float] | None = None  # see domain.cost.budget; a crawl that uses it up is partial
-    prices: dict[str, float] | None = None  # by which the budget counts its cost
+    prices: dict[str, float] | None = None  # prices that the budget uses to compute costs
     memory_mib: int | None = None  # memory for reading one page
 
     @property
@@ -194,7 +194,7 @@ class CrawlPlan:
 
     @property
     def every_spec(self) -> tuple[FieldSpec, ...]:
-        """The fields of all pages, with those of the patterns."""
+        """Return the fields of all pages, including those of URL patterns."""
         return (*self.field_specs, *(spec for each in self._patterns for spec in each.fields))
 
     @property
@@ -203,7 +203,7 @@ class CrawlPlan:
 
     @property
     def shortens(self) -> bool:
-        """Pages are read before all nearer ones are: what lies nearer than it seemed is put right when that shows."""
+        """True if a page may be read before all nearer ones: its depth is corrected when a shorter path shows up."""
         return self.order is not Order.BREADTH or self.since is not None
 
     @property
@@ -229,7 +229,7 @@ class CrawlPlan:
         told["fields"] = [dict(each) for each in self.fields]
         told["page_fields"] = [dict(each) for each in self.page_fields]
         if not self.page_fields:
-            del told["page_fields"]  # so that plans equal those stored by older versions
+            del told["page_fields"]  # so that plans compare equal to those of older versions
         told["record_key"] = list(self.record_key)
         for name in ("record_key", "budget", "prices", "memory_mib"):
             if not told[name]:
@@ -292,10 +292,10 @@ LEFT_OUT = (
 def final_state(
     counts: Counts, *, ran_out: StoppedBy | str | None, partial_results_ok: bool = True, left_out: int = 0
 ) -> RunState:
-    """How a crawl ends: derived from its items, never set beside them.
+    """Return the final state of a crawl. It is derived from the items and never stored separately.
 
-    A budget that was reached is what was asked for. What is still waiting without a reason is not complete, and
-    neither is a crawl from which a rule of ours `left_out` something.
+    A reached budget is a requested end. A crawl is incomplete if items still wait without such a reason, or if our own
+    rules `left_out` something.
     """
     if counts.done == 0:
         return RunState.FAILED
@@ -308,7 +308,7 @@ def final_state(
 def why_failed(
     counts: Counts, reasons: Mapping[str, int], *, ran_out: StoppedBy | str | None
 ) -> tuple[FailureCode, str, str]:
-    """Return code, detail and message of a failed crawl: the reason that most of its pages failed or were excluded."""
+    """Return code, detail and message of a failed crawl: the most frequent reason why pages failed or were excluded."""
     if ran_out == StoppedBy.TIME:
         return FailureCode.TIMEOUT, "total", "the time limit was reached"
     if counts.failed == 0:
@@ -318,14 +318,17 @@ def why_failed(
     if counts.done:
         said += ", and partial results are not accepted"
     named = [each for each in reasons if each.partition(":")[0] in _FAILURES]
-    # What our own rules leave out has not failed, unless it is where the crawl begins.
+    # A page that our own policy excludes has not failed; name such a reason only if there is no other.
     most = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
     code, _, detail = (most or "network:pages").partition(":")
     return FailureCode(code), detail, said
 
 
 def percent(counts: Counts, plan: CrawlPlan) -> float:
-    """0 to 100: of what is known and will be fetched. New links can lower it; nothing can raise it above."""
+    """Return the progress from 0 to 100, relative to the URLs that are known and will be fetched.
+
+    New links can lower it.
+    """
     expected = min(counts.fetched + counts.waiting + counts.deferred, plan.max_pages)
     if expected <= 0:
         return 0.0
@@ -335,11 +338,11 @@ def percent(counts: Counts, plan: CrawlPlan) -> float:
 def eta_range(
     counts: Counts, plan: CrawlPlan, *, pages_per_s: float, new_per_page: float, elapsed_s: float = 0.0
 ) -> tuple[float, float] | None:
-    """Seconds until the end, at least and at most; None where nothing can be told yet.
+    """Return the minimum and maximum seconds until the end; None if there is no estimate yet.
 
-    The lower bound fetches the pending items only. The upper bound fetches the deferred ones as well, and each page
-    brings `new_per_page` more links: below one the crawl ends by itself, above one only a budget ends it. The deadline
-    of the plan bounds both.
+    The lower bound fetches only the pending items. The upper bound also fetches the deferred ones, and assumes that
+    each page adds `new_per_page` links: below one the crawl ends by itself, above one only a budget ends it. The
+    deadline of the plan limits both.
     """
     if pages_per_s <= 0:
         return None

@@ -1,8 +1,8 @@
-"""Fingerprints of texts: texts that differ in a few words of many have fingerprints that differ in a few bits.
+"""Fingerprints of texts: texts that differ in few words have fingerprints that differ in few bits.
 
 A fingerprint is a simhash of a sample of the distinct words of a text; the sampling prefers the same words in every
-text. The order of words does not count, so the same list sorted differently is nothing new. All 64 counters of a word
-are packed into one large integer, so that adding a word is one addition; a loop over the bits in Python would take
+text. The order of words does not count, so a list that is only sorted differently is nothing new. All 64 counters of a
+word are packed into one large integer, so that adding a word is one addition; a loop over the bits in Python would take
 thirty times as long.
 """
 
@@ -13,12 +13,12 @@ from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from zlib import crc32
 
-NEAR_BITS = 3  # about one word in a hundred
-_MAX_CHARS = 4_000  # enough text to tell what a page is about
+NEAR_BITS = 3  # differences in about one word in a hundred
+_MAX_CHARS = 4_000  # enough text to identify the subject of a page
 _MAX_REMEMBERED = 20_000
 _SAMPLED = 64
 _PRINTED = 160
-_FEW_NUMBERS = 0.8  # of the words are none
+_FEW_NUMBERS = 0.8  # share of the words that are not numbers
 _MANY_NUMBERS = 8
 NUMBERS_FROM = 1 << 32
 _DIGIT = re.compile("[0-9]")
@@ -56,7 +56,7 @@ class WordCounters(dict[int, int]):
 def sketch(
     text: str, without: Collection[str] = (), counters: WordCounters | None = None
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the fingerprint of a text and a sample of its words, at little more than the cost of one of them.
+    """Return the fingerprint of a text and a sample of its words, for little more than the cost of one of the two.
 
     Words in `without` (lower case) do not count: a page that repeats its own URL adds no content.
     """
@@ -67,22 +67,22 @@ def sketch(
 def fingerprint(text: str, counters: WordCounters | None = None) -> int:
     """Return 64 bits, the same in every process and on every machine; 0 for a text without words.
 
-    Numbers count only where there are many: `Page 18: no results` is nothing new, the table of another day is.
+    Numbers count only if there are many: `Page 18: no results` is nothing new, but the table of another day is.
     """
     return _print(*_hashes(text), counters)
 
 
 def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
-    """Return the smallest hashes: a sample of the words that does not depend on the text.
+    """Return the smallest hashes: a sample of words whose selection does not depend on the text.
 
-    Two texts made of the same words have samples of the same few words, which shows when nothing new comes. The sample
-    of a short text is every word. Numbers come after the words, from `NUMBERS_FROM` on, where there are many.
+    Two texts made of the same words have the same few words as samples, which reveals pages without new content. The
+    sample of a short text is every word. Numbers follow the words, from `NUMBERS_FROM` on, if there are many.
     """
     return (*named[:_SAMPLED], *numbers[:_SAMPLED])
 
 
 def _print(named: list[int], numbers: list[int], counters: WordCounters | None) -> int:
-    """Return the fingerprint of a larger sample, which one word more or less hardly changes."""
+    """Return the fingerprint of a larger sample, which a single word hardly changes."""
     known = WordCounters() if counters is None else counters
     sample = named[:_PRINTED] + numbers[:_PRINTED]
     total = sum(map(known.__getitem__, sample))
@@ -117,7 +117,7 @@ def _consists_of(word: str, parts: Collection[str]) -> bool:
 
 
 def _are_many(numbers: int, words: int) -> bool:
-    """True for more numbers than a year and a month."""
+    """True for more numbers than a date has."""
     return numbers >= _MANY_NUMBERS and numbers > (1 - _FEW_NUMBERS) * words
 
 
@@ -126,8 +126,10 @@ def is_near(first: int, second: int) -> bool:
 
 
 class PrintMemory:
-    """A Bloom filter of 64-bit numbers in a quarter of a megabyte. It remembers at least the last 50,000 to 100,000;
-    about one new number in a hundred is mistaken for a known one.
+    """A Bloom filter of 64-bit numbers in a quarter of a megabyte.
+
+    It remembers at least the last 50,000 to 100,000 numbers; it mistakes about one new number in a hundred for a known
+    one.
     """
 
     def __init__(self, bytes_: int = _MEMORY_BYTES, most: int = _MEMORY_PRINTS) -> None:
@@ -152,7 +154,7 @@ class PrintMemory:
 class WordMemory:
     """A Bloom filter of words in 32 kB. It remembers at least the last 20,000 to 40,000.
 
-    Few new words are mistaken for known ones.
+    It mistakes few new words for known ones.
     """
 
     def __init__(self) -> None:

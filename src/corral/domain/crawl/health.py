@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 # Older results say nothing about the present state.
 RECENT_S = 15 * 60.0
-# Fewer pages may all fail because of one site.
+# Fewer pages may all fail because of a single site.
 _ENOUGH_PAGES = 5
 _MAX_ERROR_RATE = 0.5
-# A multiple of the time it takes to claim a task while there is room.
+# A multiple of the time it takes to claim a task while there is capacity.
 _PATIENCE_S = 30.0
 
 
@@ -22,13 +22,13 @@ class CrawlLoad(NamedTuple):
     """Recent results of crawls, and how many crawls run now."""
 
     active: int = 0
-    done: int = 0  # pages, lately
+    done: int = 0  # pages fetched recently
     failed: int = 0
-    waited_s: float = 0.0  # the longest that a task which is due has been
+    waited_s: float = 0.0  # the longest time that a due task has waited
 
 
 def crawl_health(load: CrawlLoad, most: int, *, is_draining: bool = False) -> CrawlHealth:
-    """Degraded: it stops, most pages fail, or no node claims tasks although there is room."""
+    """Return the health: degraded if the node drains, most pages fail, or no node claims tasks despite capacity."""
     if is_draining:
         return CrawlHealth.DEGRADED
     if load.active >= most:

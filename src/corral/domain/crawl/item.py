@@ -16,18 +16,18 @@ MAX_ROWS = 1_000
 
 # `due_at` of a deferred item that is promoted: after items that never waited (0), before retries, which have a time.
 DEFERRED_DUE = 1
-# `due_at` of an item that waited for its host, which accepts requests again.
+# `due_at` of an item that waited for its host and may be fetched again.
 FREED_DUE = 2
 
 # `reason` of a deferred item begins with this.
 DEFERRAL = "waiting:"
-# The item waits for another host than its own, to which it redirects.
+# The item waits for the host that it redirects to, not for its own.
 _WAITS_FOR_REDIRECT = f"{DEFERRAL}redirect"
 
 # Kinds of items. Only pages have records; the others lead to pages.
 PAGE = "page"
-ROBOTS = "robots"  # which names sitemaps
-_SITEMAP = "sitemap"  # with its level: an index names sitemaps of the next
+ROBOTS = "robots"  # robots.txt, which names sitemaps
+_SITEMAP = "sitemap"  # followed by its level: an index names sitemaps of the next level
 MAX_SITEMAP_LEVEL = 3
 
 
@@ -56,26 +56,26 @@ def short_key(key: str) -> str:
 
 
 class Change(StrEnum):
-    """What happened to a page since an earlier crawl."""
+    """How a page has changed since an earlier crawl."""
 
-    NEW = "new"  # not recorded then
+    NEW = "new"  # not recorded by the earlier crawl
     CHANGED = "changed"
     UNCHANGED = "unchanged"
-    GONE = "gone"  # recorded then, and answers 404 or 410 now
+    GONE = "gone"  # recorded by the earlier crawl; answers 404 or 410 now
 
 
 class DiscoveredLink(NamedTuple):
     """A URL found on a page, or a start URL. A link with a `reason` is not fetched."""
 
     url: str
-    key: str  # what makes two URLs the same item
+    key: str  # identifies the item: two URLs with one key are the same item
     host: str
     depth: int
     reason: str | None = None
     rank: float = 0.0  # lower is fetched first
-    message: str | None = None  # more of the reason
+    message: str | None = None  # details of the reason
     kind: str = PAGE
-    lastmod: str | None = None  # what a sitemap says
+    lastmod: str | None = None  # from a sitemap
 
 
 def state_when_found(found: DiscoveredLink) -> ItemState:
@@ -95,26 +95,26 @@ class Item(NamedTuple):
     kind: str = PAGE
     # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
     known: tuple[str, str | None, str | None] | None = None
-    is_back: bool = False  # it waited: deeper pages may have been fetched meanwhile
+    is_back: bool = False  # the item had to wait: deeper pages may have been fetched meanwhile
     is_deferred: bool = False  # suspected trap: everything else was fetched first
     found_on: str | None = None  # URL of the first page that linked to it
     rank: float = 0.0  # as in DiscoveredLink
 
 
 class PageSignals(NamedTuple):
-    """What a page showed beside its record and links. Decisions in the worker use it; it is not stored."""
+    """Observations on a page besides its record and links. The worker uses them for decisions; they are not stored."""
 
     canonical: DiscoveredLink | None = None  # target of rel=canonical
     print: int | None = None  # fingerprint of its text
-    words: tuple[int, ...] = ()  # a sample of them: see domain.crawl.fingerprint
+    words: tuple[int, ...] = ()  # a sample of its words: see domain.crawl.fingerprint
     loads_more: bool = False  # scrolling probably loads more
     scripts: tuple[str, ...] = ()  # URLs of script files on its own site
-    is_sent_on: bool = False  # it leads to a page that lies as near as itself, which others may have put farther
+    is_sent_on: bool = False  # it redirects to a page of the same depth, which other pages may have placed deeper
     sessions: tuple[tuple[str, str], ...] = ()  # links whose session id was removed: URLs and keys
 
 
 class ItemResult(NamedTuple):
-    """The result of an item. Its state is pending for a retry, and leased where more links follow in a next report."""
+    """The result of an item. Its state is pending for a retry, and leased if the next report has more of its links."""
 
     id: int
     key: str
@@ -122,30 +122,30 @@ class ItemResult(NamedTuple):
     reason: str | None = None  # code:detail of a failure, or the rule
     message: str | None = None
     due_in_s: float = 0.0
-    record: dict[str, Any] | str | None = None  # packed as JSON, or still to be
+    record: dict[str, Any] | str | None = None  # as JSON, or not yet encoded
     details: dict[str, Any] | None = None  # by field: see Fetched.details
     found: tuple[DiscoveredLink, ...] = ()
     http_status: int | None = None
     size: int = 0  # bytes received
-    is_late: bool = False  # read after its first turn: other pages may have been read at greater depth meanwhile
+    is_late: bool = False  # fetched after a wait: other pages may have been fetched at greater depth meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = (
         None  # the answer itself, where the plan keeps pages: see domain/crawl/page_archive.py
     )
-    version: tuple[str, str | None, str | None] | None = None  # as Item.known, for the next crawl
+    version: tuple[str, str | None, str | None] | None = None  # like Item.known, for the next crawl
     change: Change | None = None
     dropped: int = 0  # links dropped from `found` because there were too many
     merged: int = 0  # new URLs that differ from known ones only in a session id
     seen: PageSignals | None = None
-    depth: int | None = None  # the depth at which it was read, which its links were judged by
-    counts: bool = True  # as an attempt, where it is to be tried again
+    depth: int | None = None  # depth at which the page was read and its links were judged
+    counts: bool = True  # whether it counts as an attempt, for a retry
     more: tuple[tuple[str, dict[str, Any] | None], ...] = ()  # further records of the page, with their details
-    requests: int = 0  # that it took
-    browser_ms: int = 0  # of `took_ms`, in a browser
-    cpu_ms: int = 0  # processor time of reading it
+    requests: int = 0  # requests that it took
+    browser_ms: int = 0  # part of `took_ms` spent in a browser
+    cpu_ms: int = 0  # processor time for reading the page
 
     def split_records(self) -> "list[ItemResult]":
-        """One result per record of the page: the second has the key of the item and `#2`."""
+        """Return one result per record of the page: the second one has the item's key with `#2`."""
         if self.record is None or not self.more:
             return [self]
         others = [
@@ -156,13 +156,13 @@ class ItemResult(NamedTuple):
 
 
 class BatchReport(NamedTuple):
-    """A worker's report: the results of items, the ids it still holds, and how many more it wants."""
+    """A worker's report: results of items, the ids it still holds, and how many more items it wants."""
 
     ended: tuple[ItemResult, ...]
     holding: tuple[int, ...]
     want: int
-    is_last: bool = False  # the answer says how many items ended for which reason
-    traps: dict[str, Any] | None = None  # what was learned of templates: see engine.worker.kinds.crawl.traps
+    is_last: bool = False  # the answer must say how many items ended for which reason
+    traps: dict[str, Any] | None = None  # knowledge about templates: see engine.worker.kinds.crawl.traps
     at_once: int = 0  # concurrency of the worker until it receives the answer
     is_done: bool = False  # the worker has no items left
 
@@ -173,22 +173,22 @@ class Batch(NamedTuple):
     items: tuple[Item, ...]
     counts: Counts
     size: int = 0  # bytes fetched so far
-    next_due_s: float | None = None  # until the next item is due, where none is due now
-    left_s: float | None = None  # of the time the crawl may take
+    next_due_s: float | None = None  # seconds until the next item is due, if none is due now
+    left_s: float | None = None  # remaining time of the crawl
     dropped: int = 0  # links dropped so far because there were too many
     merged: int = 0  # URLs so far that differ from known ones only in a session id
-    traps: dict[str, Any] | None = None  # the answer to what was told of templates
-    reasons: dict[str, int] | None = None  # to the last report: how many items ended so, by reason
-    changes: dict[str, int] | None = None  # and how many changed, since an earlier crawl
+    traps: dict[str, Any] | None = None  # the answer to the reported knowledge about templates
+    reasons: dict[str, int] | None = None  # in answer to the last report: number of ended items by reason
+    changes: dict[str, int] | None = None  # in answer to the last report: number of pages by kind of change
     at_once: int | None = None  # new concurrency of the worker; None keeps that of the plan
-    is_shared: bool = False  # with other workers
-    is_over: bool = False  # to a helper: no work is left
+    is_shared: bool = False  # other workers share the crawl
+    is_over: bool = False  # for a helper: no work is left
     helpers: int = 0  # runs of helpers that this step queued
-    empty_fields: dict[str, int] | None = None  # to the last report: fields that most records lack
-    examples: dict[str, str] | None = None  # to the last report: an address for each rule that left something out
-    held_back: list[dict[str, Any]] | None = None  # to the last report: addresses that trap detection held back
-    row_keys: dict[str, Any] | None = None  # to the last report, with a record key: see describe_keys
-    spent: Spent = Spent()  # by the crawl so far
+    empty_fields: dict[str, int] | None = None  # in answer to the last report: fields that most records lack
+    examples: dict[str, str] | None = None  # in answer to the last report: an example URL per rule that excluded any
+    held_back: list[dict[str, Any]] | None = None  # in answer to the last report: URLs that trap detection held back
+    row_keys: dict[str, Any] | None = None  # in answer to the last report, with a record key: see describe_keys
+    spent: Spent = Spent()  # total of the crawl so far
 
 
 class StoredItem(NamedTuple):

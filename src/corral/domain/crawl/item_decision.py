@@ -1,4 +1,4 @@
-"""What happens to an item of a crawl after an attempt: one pure decision, returned as a value."""
+"""Decide what happens to an item of a crawl after an attempt. Pure: the decision is a value."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,10 +15,10 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, is_fault_of_pool
 from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s
 
-# The attempt says nothing about the page: the item goes back unchanged.
+# Such an attempt says nothing about the page: the item returns to the frontier unchanged.
 _PAGE_BASE_S = 2.0
 _START_S = 1.0
-_NEVER_BETTER = frozenset({"tls", "dns"})  # of a start URL: another attempt a second later ends the same way
+_NEVER_BETTER = frozenset({"tls", "dns"})  # for a start URL: an immediate retry would fail in the same way
 _GONE = (404, 410)
 _GIVEN_BACK = frozenset({FailureCode.WORKER_LOST, FailureCode.CANCELLED})
 
@@ -41,9 +41,10 @@ def decide_item(
     policy: RetryPolicy | None = None,
     is_start: bool = False,
 ) -> ItemTransition:
-    """`attempt` is the one that just ended, from 1; the key of the item makes its jitter repeatable.
+    """Decide the next state of an item.
 
-    A start URL is not retried for long: a dead address is reported at once.
+    `attempt` is the attempt that just ended, from 1; the item's key makes its jitter repeatable. A start URL is not
+    retried for long: a dead address is reported at once.
     """
     if isinstance(outcome, Fetched):
         return ItemTransition(ItemState.DONE)
@@ -55,7 +56,7 @@ def decide_item(
         return ItemTransition(ItemState.PENDING, due_in_s=_START_S, counts_attempt=False, failure=outcome)
     policy = policy or RetryPolicy()
     told_s = retry_after_s(outcome.retry_after, now)
-    # Sent away for an hour or more, the item ends and says so; the longest that can be told is an hour.
+    # If the host asks for a pause of an hour or more, the item fails; longer values of Retry-After are cut to an hour.
     is_sent_away = told_s is not None and told_s >= policy.max_wait_s
     is_dead = is_start and outcome.code is FailureCode.NETWORK and outcome.detail in _NEVER_BETTER
     if attempt >= plan.retry_attempts or not _may_retry(outcome) or is_sent_away or is_dead:
@@ -64,13 +65,13 @@ def decide_item(
     if is_start and outcome.code is FailureCode.NETWORK:
         wait_s = min(wait_s, _START_S)
     elif told_s is None and is_of_page(outcome):
-        # The host answers: one page of a crawl is not worth the pause that a host in trouble needs.
+        # The host answers, so one failing page does not justify the long pause of a host in trouble.
         wait_s = min(wait_s, _PAGE_BASE_S * policy.factor ** (attempt - 1))
     return ItemTransition(ItemState.PENDING, due_in_s=wait_s, failure=outcome)
 
 
 def is_of_page(failure: Failed) -> bool:
-    """The host answered, and not that it has too much to do: the failure may be of this page alone."""
+    """True if the host answered and did not report overload: the failure may concern only this page."""
     is_answered = failure.http_status is not None and failure.http_status not in (429, 503)
     return is_answered and failure.code in (FailureCode.BLOCKED, FailureCode.BAD_RESPONSE)
 
@@ -84,13 +85,13 @@ def _may_retry(failure: Failed) -> bool:
 
 
 def is_end_of_list(item: Item, failure: Failed) -> bool:
-    """A list page that was counted to, and that no page links to, is missing after the last one."""
+    """True if a list page is missing whose number was only guessed: the list ended before it."""
     place = listing_place(item.kind)
     return place is not None and place.is_guess and failure.http_status in _GONE
 
 
 def follow_failed_list_page(item: Item, plan: CrawlPlan) -> tuple[DiscoveredLink, ...]:
-    """Return the numbered list page after one that failed: one page in the middle must not cost all later ones."""
+    """Return the numbered list page after a failed one: one failed page must not lose all later ones."""
     place = listing_place(item.kind)
     if place is None or plan.listing is None or not place.step or place.failures >= MAX_FAILURES:
         return ()

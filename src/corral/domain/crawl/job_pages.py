@@ -1,6 +1,6 @@
 """The pages of a job: its target alone, the items of a list that begins there, or a whole site.
 
-The last two are crawls (domain.crawl.crawl) that bring the asked fields of each page, and its address.
+The last two are crawls (domain.crawl.crawl) that extract the requested fields of each page, and record its URL.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ class Listing:
     """The `listing` of a plan: how a list page leads to its items, and to the next list page."""
 
     item_links: FieldSpec
-    pagination: Pagination | None  # None: the first page, scrolled where it has scripts
+    pagination: Pagination | None  # None: only the first page, scrolled if it has scripts
     max_pages: int
     max_items: int
 
@@ -53,7 +53,7 @@ class Listing:
 
     @property
     def fields(self) -> tuple[FieldSpec, ...]:
-        """What is read from a list page. A button is pressed in the browser, not read."""
+        """Return the fields to read from a list page. A button is pressed in the browser, not read."""
         paging = self.pagination
         is_read = paging is not None and paging.finds_links
         return self.selectors if is_read else (self.item_links,)
@@ -112,11 +112,11 @@ def plan_of_job(job: Job, max_attempts: int, prices: Prices = FREE) -> CrawlPlan
         "keep_pages": config.get("keep_pages", False),
         "user_agent": config.get("user_agent"),
         "delay_s": config.get("delay_s"),
-        # Recipes come first with auto, where there are any.
+        # With auto, recipes take precedence over fetching the page.
         "strategy": AUTO if job.strategy is Strategy.API_REPLAY else job.strategy.value,
     }
     if job.requires_auth:
-        document["workers"] = 1  # the login is with the run itself
+        document["workers"] = 1  # the run itself holds the login
     document |= budget_options(job.budget, prices)
     if job.timeout_s is not None:
         document["max_seconds"] = max(1.0, min(job.timeout_s, job.budget.seconds or job.timeout_s))

@@ -14,12 +14,12 @@ MAX_FIELDS = 200
 MAX_KEYWORDS = 50
 MAX_PARAMS = 50
 _MAX_KEYWORD_CHARS = 100
-AUTO = "auto"  # as many workers as are worth it; the strategy that a page needs
+AUTO = "auto"  # choose the number of workers, or the strategy per page, automatically
 BROWSER = "browser"
 STRATEGIES = (AUTO, "http", BROWSER)
 # Upper limit of workers per crawl; with `auto`, only as many as have enough pages to read.
 MAX_WORKERS = 64
-LAST = "last"  # as an earlier crawl: the newest of the same start addresses that has ended
+LAST = "last"  # value of `since`: the newest ended crawl with the same start URLs
 _MAX_ID_CHARS = 100
 
 # Numeric options of a plan: minimum, maximum, and whether None is allowed.
@@ -39,7 +39,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
 
 
 class Order(StrEnum):
-    BREADTH = "breadth"  # nearest to the start first
+    BREADTH = "breadth"  # smallest depth first
     BEST = "best"  # highest score first
 
 

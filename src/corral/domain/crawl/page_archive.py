@@ -1,4 +1,4 @@
-"""Archived pages of a crawl: the response as it came, without its secrets."""
+"""Archived pages of a crawl: the response as received, without its secrets."""
 
 import base64
 import sys

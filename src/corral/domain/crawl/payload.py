@@ -1,4 +1,4 @@
-"""Options of a crawl and of a run that helps with one, and the first items of a crawl."""
+"""The options of a crawl and of a crawl helper, and the first items of a crawl."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from corral.domain.runs.payload.common import CommonPayload, common_options
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.sites.session import SealedSession
 
-# How long after the crawl's own time limit the node intervenes.
+# The node intervenes this long after the crawl's own time limit.
 _MARGIN_S = 60.0
 _LONGEST_S = 30 * 86_400.0
 
@@ -24,14 +24,14 @@ _LONGEST_S = 30 * 86_400.0
 @dataclass(frozen=True)
 class CrawlPayload(CommonPayload):
     plan_document: dict[str, Any] = field(default_factory=dict)
-    about: dict[str, Any] = field(default_factory=dict)  # what the caller wants to find again with the run
+    about: dict[str, Any] = field(default_factory=dict)  # the caller's own data about the run
     recipes: tuple[dict[str, Any], ...] = ()  # for the items of a list: see StoredRecipe.payload
 
     @cached_property
     def plan(self) -> CrawlPlan:
         return CrawlPlan.of(self.plan_document)
 
-    # For readers of a whole list of crawls: parsing a plan takes long where it has 10,000 start URLs.
+    # For listing many crawls: parsing a plan takes long if it has 10,000 start URLs.
     @property
     def start_urls(self) -> tuple[str, ...]:
         return tuple(self.plan_document.get("start_urls") or ())
@@ -60,14 +60,14 @@ class CrawlPayload(CommonPayload):
 @dataclass(frozen=True)
 class CrawlHelperPayload(CrawlPayload):
     helper: int = 0  # number of the helper; items with this number belong to it
-    crawl_started: float | None = None  # the helper has the time limit of the crawl
+    crawl_started: float | None = None  # the helper shares the time limit of the crawl
     crawl_run: str = ""
 
     @classmethod
     def parse(cls, document: Mapping[str, Any]) -> Self:
         return cls(
             **crawl_options(document),
-            # Runs that were queued by an older version call it `share`.
+            # Runs queued by an older version use the name `share`.
             helper=int(document["helper"] if "helper" in document else document["share"]),
             crawl_started=document.get("crawl_started"),
             crawl_run=str(document.get("crawl_run", "")),
@@ -88,7 +88,7 @@ def plan_of(payload: Payload) -> CrawlPlan:
 
 
 def crawl_options(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `CrawlPayload` in a document."""
+    """Return the arguments of `CrawlPayload` from a document."""
     return {
         **common_options(document),
         "plan_document": document.get("crawl") or {},
@@ -99,12 +99,12 @@ def crawl_options(document: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class CrawlAccess:
-    """What a crawl has beside its plan: login, proxy, certificate check, thresholds of its data."""
+    """The access options of a crawl beside its plan: login, proxy, certificate check, data thresholds."""
 
     login: SealedSession | None = None
     proxy: ProxyPolicy | None = None
     verify_tls: bool = True
-    requires_auth: bool = False  # with the session of its job
+    requires_auth: bool = False  # uses the session of its job
     quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier crawls
 
 

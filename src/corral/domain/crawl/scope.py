@@ -1,4 +1,4 @@
-"""Decide which URLs belong to a crawl, and name the rule that excludes the others."""
+"""Decide which URLs belong to a crawl, and name the rule that excludes a URL."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ _FIELDS = frozenset({"mode", "include", "exclude", "allowed_domains", "max_depth
 
 
 class ScopeMode(StrEnum):
-    SITE = "site"  # the host without its `www.`, and all below it
-    HOST = "host"  # the very host and port
-    PATH = "path"  # below the folder of the start address
-    ANY = "any"  # everywhere
+    SITE = "site"  # the host without `www.`, and its subdomains
+    HOST = "host"  # exactly this host and port
+    PATH = "path"  # below the folder of the start URL
+    ANY = "any"  # any URL
 
 
 class Refusal(StrEnum):
@@ -38,17 +38,17 @@ class Refusal(StrEnum):
     TOO_LONG = "too_long"
     TOO_DEEP = "too_deep"
     OUT_OF_SCOPE = "out_of_scope"
-    NOT_A_PAGE = "not_a_page"  # by its answer
+    NOT_A_PAGE = "not_a_page"  # decided by the answer
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
-    NOFOLLOW = "nofollow"  # the page asks for it: the only one that does not depend on the address alone
+    NOFOLLOW = "nofollow"  # the page asks for it; the only rule that does not depend on the URL alone
 
 
 @dataclass(frozen=True)
 class Scope:
-    """`allowed_domains` are reached beside the start's own site; with `any`, they and that site are all there is.
+    """`allowed_domains` are in scope beside the start's own site; with `any`, only they and that site are.
 
-    The start addresses are at depth 0, and in scope whatever the rules say.
+    Start URLs have depth 0 and are always in scope.
     """
 
     starts: tuple[str, ...]
@@ -96,7 +96,7 @@ class Scope:
 
     @cached_property
     def _spellings(self) -> frozenset[str]:
-        """The starts as pages link to them: over http and https, with a slash at the end and without."""
+        """Return the start URLs as pages link to them: over http and https, with and without a trailing slash."""
         found = set()
         for start in self.starts:
             for scheme in DEFAULT_PORTS:
@@ -119,7 +119,7 @@ class Scope:
 
     def refuses(self, url: str, depth: int) -> Refusal | None:
         """Return the rule that excludes this canonical URL, or None."""
-        path_at = url.find("/", 8)  # behind `http://h`, the shortest there is
+        path_at = url.find("/", 8)  # after `http://h`, the shortest origin
         refusal = self._refusal(url, path_at, depth)
         return None if refusal is not None and url in self._spellings else refusal
 
@@ -128,7 +128,8 @@ class Scope:
             return Refusal.TOO_DEEP
         if self._homes and not self._is_home(url, path_at):
             return Refusal.OUT_OF_SCOPE
-        # After the rules that the user chose: this rule is built in, and what it excludes makes a crawl partial.
+        # Checked after the user's rules: this rule is built in, and a crawl from which it excludes something is
+        # partial.
         if len(url) > MAX_URL_CHARS:
             return Refusal.TOO_LONG
         if self.exclude and any(pattern.matches(url, path_at) for pattern in self._excluded):
@@ -148,7 +149,7 @@ class Scope:
 @dataclass(frozen=True, slots=True)
 class _Home:
     host: str
-    port: int  # 0 for the usual one of the scheme: the scheme itself does not count
+    port: int  # 0 for the default port of the scheme: the scheme itself does not count
     with_subdomains: bool
     folder: str
 
@@ -187,8 +188,10 @@ def _is_below(host: str, domain: str) -> bool:
 
 
 def is_named_as_file(url: str) -> bool:
-    """The name ends as those of files do. `/why-node.js` and `/wiki/File:Photo.jpg` are pages all the same: only the
-    answer can tell, so such addresses are fetched after others of their depth, and no more than the head of them.
+    """True if the URL path ends with the extension of a file.
+
+    `/why-node.js` and `/wiki/File:Photo.jpg` are pages all the same, and only the answer shows it. Such URLs are
+    therefore fetched after others of their depth, and only their head is read if they are files.
     """
     path_at = url.find("/", 8)
     end = url.find("?", path_at)
@@ -197,7 +200,7 @@ def is_named_as_file(url: str) -> bool:
     dot = url.rfind(".", max(path_at, end - 8), end)
     if dot < 0:
         return False
-    # An ending with a slash in it is none, and not in the list either.
+    # An extension cannot contain a slash; such a text is not in the list either.
     return url[dot + 1 : end].lower() in _NOT_PAGES
 
 

@@ -1,4 +1,4 @@
-"""How several workers share a crawl: each host is read by one worker at a time. Pure decisions over values.
+"""How several workers share a crawl: one worker at a time reads each host. Pure decisions over values.
 
 The crawl run itself is the coordinator: it has the number 0 and assigns hosts and concurrency. Its helpers are runs of
 their own with the numbers 1, 2, … See docs/adr/0015.
@@ -12,28 +12,28 @@ _HOSTS_PER_ROUND = 4
 
 
 class Helper(NamedTuple):
-    """A helper of a crawl, as the store keeps it."""
+    """A helper of a crawl, as stored."""
 
     number: int
     run_id: str
-    epoch: int  # of the claim that joined; 0 before it joins
-    concurrency: int  # pages it may read at once now
-    target_concurrency: int  # pages it should read at once
-    wants_work: bool  # it could read more than it has
-    is_done: bool  # it has nothing to read, as far as it knows
+    epoch: int  # epoch of the claim that joined; 0 before it joins
+    concurrency: int  # pages it may read concurrently now
+    target_concurrency: int  # pages it should read concurrently
+    wants_work: bool  # it has capacity for more pages
+    is_done: bool  # it knows of nothing left to read
 
 
 class HostAssignment(NamedTuple):
     assigned: dict[str, int]  # hosts that no worker is reading, each with its new helper
-    handed_over: dict[str, int]  # hosts the coordinator is reading, each with the helper that gets it afterwards
+    handed_over: dict[str, int]  # hosts that the coordinator still reads, each with the helper that gets it afterwards
 
 
 class ConcurrencySplit(NamedTuple):
-    """How many pages each worker may read at once; the sum never exceeds the concurrency of the crawl."""
+    """How many pages each worker may read concurrently; the sum never exceeds the concurrency of the crawl."""
 
-    own: int  # of the coordinator
-    target: int  # of each helper, once the others have finished enough pages
-    granted: dict[int, int]  # of each helper now
+    own: int  # for the coordinator
+    target: int  # for each helper, once the others have finished enough pages
+    granted: dict[int, int]  # for each helper now
 
 
 def host_key_of(host: str) -> str:
@@ -55,8 +55,8 @@ def assign_hosts(
 ) -> HostAssignment:
     """Divide the hosts with pages to read among the helpers that want work and the coordinator.
 
-    `free` hosts go round in turn, a few per round, because a faster worker asks again sooner. Where no host is free,
-    the coordinator hands over some of the `busy` ones, which it is reading. An idle coordinator is served first.
+    `free` hosts are dealt in turn, a few per round, because a faster worker asks again sooner. If no host is free, the
+    coordinator hands over some of the `busy` hosts that it is reading. An idle coordinator is served first.
     """
     if not wanting:
         return HostAssignment({}, {})
@@ -74,8 +74,8 @@ def assign_hosts(
 def split_concurrency(concurrency: int, own: int, helpers: Mapping[int, int]) -> ConcurrencySplit:
     """Divide the concurrency of a crawl fairly, without exceeding it at any moment.
 
-    `own` is what the coordinator may use until it hears the answer, `helpers` what each helper may. A helper therefore
-    gets more only as far as the others have given up some of theirs.
+    `own` is the coordinator's concurrency until it receives the answer, `helpers` that of each helper. A helper
+    therefore gets more only after others have given up some of theirs.
     """
     fair = max(1, concurrency // (1 + len(helpers)))
     room = concurrency - own - sum(helpers.values())
@@ -89,6 +89,6 @@ def split_concurrency(concurrency: int, own: int, helpers: Mapping[int, int]) ->
 
 
 def count_helpers_to_start(*, hosts: int, pending: int, workers: int, pages_each: int, active: int) -> int:
-    """Return how many more helpers are worth starting: each needs a host of its own, and the coordinator keeps one."""
+    """Return how many more helpers are worth starting: each needs its own host, and the coordinator keeps one."""
     most = min(workers - 1, pending // pages_each if pages_each else pending)
     return max(0, min(most - active, hosts - 1))

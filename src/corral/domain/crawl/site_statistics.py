@@ -1,4 +1,4 @@
-"""Statistics of crawled pages per site: one row per result, however many pages there are."""
+"""Statistics of crawled pages per site: one row per kind of result, however many pages there are."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ from corral.domain.crawl.item import ItemResult
 
 
 class Tally(NamedTuple):
-    """Pages of one host that ended in the same way. `state` is pending where they are tried again."""
+    """Pages of one host that ended in the same way. `state` is pending if they are retried."""
 
     host: str
     state: ItemState
-    kind: str  # the code of a failure, or the rule that skipped it; empty for what is done
+    kind: str  # failure code or skip rule; empty for fetched pages
     pages: int
-    size: int  # bytes that arrived
+    size: int  # bytes received
     took_ms: int
     requests: int = 0
     browser_ms: int = 0
@@ -32,9 +32,9 @@ class Tally(NamedTuple):
 class SiteStatistics:
     host: str
     done: int = 0
-    failed: "Counter[str]" = field(default_factory=Counter)  # by the code of the failure
+    failed: "Counter[str]" = field(default_factory=Counter)  # by failure code
     skipped: "Counter[str]" = field(default_factory=Counter)  # by the rule
-    retried: "Counter[str]" = field(default_factory=Counter)  # attempts after which there was another
+    retried: "Counter[str]" = field(default_factory=Counter)  # attempts that were followed by a retry
     size: int = 0
     took_ms: int = 0
     seen_at: int = 0
@@ -66,7 +66,7 @@ def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
     sums: dict[tuple[str, str, str], list[int]] = {}
     for authority, each in ended:
         if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
-            continue  # some of its links are told beforehand, or it only waits for its turn
+            continue  # the item is reported in several parts, or still waits: it has not ended
         kind = (each.reason or "").partition(":")[0]
         sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0] * 6)
         numbers = (1, each.size, each.took_ms, each.requests, each.browser_ms, each.cpu_ms)

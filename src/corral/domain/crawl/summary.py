@@ -1,4 +1,4 @@
-"""What built-in rules left out of a crawl, and the option that includes it. Such a crawl is not complete."""
+"""What built-in rules left out of a crawl, and the options that include it. Such a crawl is not complete."""
 
 from collections.abc import Mapping
 
@@ -8,10 +8,10 @@ from corral.domain.crawl.traps import PROVEN
 from corral.domain.runs.outcome import FailureCode
 
 LINKS_DROPPED = "links_dropped"
-# Rules of the site and options of the caller are not built-in rules.
+# Rules of the site and options of the caller do not count as built-in rules.
 _NOT_OURS = frozenset({"robots", Refusal.OUT_OF_SCOPE.value})
 _RULES = frozenset({*(trap.value for trap in PROVEN), Refusal.TOO_LONG.value, SITEMAP_CUT, *LEFT_OUT})
-# How to get what a rule holds back: on the command line, and in a job or over HTTP.
+# How to include what a rule holds back: on the command line, and in a job or over HTTP.
 TRAP_OPTION = "--no-trap-detection"
 TRAP_FIELD = "avoid_traps"
 

@@ -1,9 +1,9 @@
-"""Counts per template of a crawl, which decide which URLs come last and which templates never end.
+"""Per-template counts of a crawl, which decide which URLs come last and which templates never end.
 
-Content is evidence, never proof. A template whose pages bring nothing new is *starved*: its addresses are deferred, and
+Content is evidence, never proof. A template whose pages bring nothing new is *starved*: its URLs are deferred, and
 fetched in order when nothing else is left. Only growth proves that it has no end. A finite set drains: its pages lead
-to fewer and fewer new addresses of their own kind, and the number that waits reaches a peak once. A trap reaches new
-peaks for ever.
+to fewer and fewer new URLs of their own kind, and the number of waiting URLs peaks once. A trap reaches new peaks
+forever.
 """
 
 from collections import Counter
@@ -14,27 +14,27 @@ from corral.domain.crawl.sharing import host_key_of_template
 from corral.domain.crawl.template_tally import TemplateTally, TrapLimits, has_new_word
 from corral.domain.crawl.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
-# Where links look invented, a text is new only if more than one word in this many is new.
+# If links look invented, a text is new only if more than one word in this many is new.
 _WORDS_OF_INVENTED = 4
-_FORGIVEN = 5  # barren pages, for each that is not: a new name of a month now and then does not save a calendar
-_FORGIVEN_GROWTH = 20  # pages of growth, for each page that brings something new
-# A chain that drains by less than this cannot be told from one that does not: some links are mistaken for known.
+_FORGIVEN = 5  # barren pages forgiven per new page; few, so that a new month name does not save a calendar
+_FORGIVEN_GROWTH = 20  # pages of growth forgiven per page with new content
+# A chain that drains by less than this looks like one that does not: some new links are mistaken for known ones.
 _TOLERANCE = 20
 _NEAR_PEAK = 0.7  # calendars come in waves: a page for each day of a month, and then the next month
-_FED_WEIGHT = 0.5  # of a page, for each day that the months of an empty calendar lead to
-_BRANCHING = 2.0  # new addresses for each page; a chain has one
+_FED_WEIGHT = 0.5  # weight, in pages, of each day that the months of an empty calendar lead to
+_BRANCHING = 2.0  # new URLs per page; a chain has one
 
 
 class TemplateBudget:
-    """Counts what each template of a crawl costs and brings. Its memory, and its document, are bounded.
+    """Counts the cost and the yield of each template of a crawl. Its memory and its document are bounded.
 
-    `admit` is called once for every new address, `hold` once before an address is fetched, `observe` for every page.
+    `admit` is called once for every new URL, `hold` once before a URL is fetched, `observe` for every page.
 
-    A page is counted twice: by its template, and by the folder it is in (mazes made of words have no template twice)
-    or, where it has a query, by its path (facets combine their parameters without end). It is barren if it has no word
-    that was not there before, or if its content is near to what the same name brought before (for a path with queries
-    that does not count: the same things come in another order), or the same as that of any page of the crawl. One that
-    leads to anything new elsewhere is never barren: lists are alike, and all that matters is behind them.
+    A page is counted twice: by its template, and by its folder (a maze made of words never repeats a template) or, if
+    it has a query, by its path (facets combine their parameters without end). It is barren in three cases: it has no
+    new word; its content is similar to an earlier page of the same name (ignored for a path with queries, which shows
+    the same things in another order); or its content equals that of any page of the crawl. A page that leads to
+    anything new elsewhere is never barren: list pages are alike, and what matters is behind them.
     """
 
     def __init__(self, limits: TrapLimits | None = None) -> None:
@@ -42,8 +42,8 @@ class TemplateBudget:
         self.fetched = 0  # pages of the whole crawl
         self._tallies: dict[str, TemplateTally] = {}
         self._touched: set[str] = set()
-        self._suspects: dict[str, int] = {}  # growth of names that are no chains
-        self._feeders: dict[str, dict[str, None]] = {}  # places whose pages led to starved addresses of a place
+        self._suspects: dict[str, int] = {}  # growth of names that are not chains
+        self._feeders: dict[str, dict[str, None]] = {}  # by place: the places whose pages led to its starved URLs
 
     def admit(self, template: str, found_on: str | None = None) -> Trap | None:
         """Return why this new URL is deferred or refused; None admits and counts it."""
@@ -86,15 +86,15 @@ class TemplateBudget:
         closing: Collection[int] = (),
         leads_back: bool = False,
     ) -> list[str]:
-        """Count a page, and return the names (`names_of`) that this proves to be endless.
+        """Count a page, and return the names (`names_of`) that it proves to be endless.
 
-        `led_to` are the templates of all new addresses on the page, `closing` numbers of the known pages beside it that
-        it leads to. `is_again`: another page of the crawl had this content. `leads_back`: it links to `found_on`.
+        `led_to` are the templates of all new URLs on the page; `closing` are numbers of known neighbouring pages that
+        it links to. `is_again`: another page of the crawl had this content. `leads_back`: it links to `found_on`.
         """
         own_names, variants = self._names_of(template), variants_of(template)
         led_by_name = [self._names_of(each, template) for each in led_to]
         parents = () if found_on is None else names_of(found_on)
-        # Addresses elsewhere count as new content only while their own pages bring some.
+        # URLs elsewhere count as new content only while their own pages bring some.
         dry = {names: self._dryness(names) for names in set(led_by_name)}
         outside = [names for names in led_by_name if not set(names) & set(own_names)]
         fed, returning = self._count_fed(template, [names for names in outside if self._is_barren(names, dry[names])])
@@ -118,7 +118,7 @@ class TemplateBudget:
                 tally, (words, unseen), {names: dry[names] for names in dry if name not in names}, is_new
             )
             are_new.append(is_new)
-            # Only what a template produces itself is growth: what lists name is as finite as they are.
+            # Only URLs that a template produces itself are growth: a list names finitely many.
             if name in parents and self._grows_without_end(name, tally, own, is_new=is_new):
                 endless.append(name)
         self._credit(variants if all(are_new) else None)
@@ -127,22 +127,22 @@ class TemplateBudget:
     def _remember(
         self, tally: TemplateTally, name: str, template: str, content: tuple[int, Sequence[int]]
     ) -> tuple[list[int], bool]:
-        """Return the words that are new to a name, and whether the content is near to that of another page of it."""
+        """Return the words that are new to a name, and whether the content is similar to another of its pages."""
         tally.note_query(template)
         unseen = tally.add_words(content[1], self.limits.words, is_template=name == template)
         is_path = name == variants_of(template)
         return unseen, not is_path and not tally.is_new_print(content[0], self.limits.prints)
 
     def _credit(self, variants: str | None) -> None:
-        """A page with new content does not count against the query limit of its path."""
+        """Exempt a page with new content from the query limit of its path."""
         if variants is not None:
             tally = self._tally(variants)
             tally.admitted = max(0, tally.admitted - 1)
 
     def _names_of(self, template: str, found_on: str | None = None) -> tuple[str, ...]:
-        """Return the names of a template, and one more for all folders with few pages that lead to each other.
+        """Return the names of a template, plus one shared by all small folders that lead to each other.
 
-        A maze that invents its first folder has hardly two pages of any other name.
+        A maze that invents its first folder hardly has two pages under any other name.
         """
         names, family = names_of(template), family_of(template)
         is_beside = found_on is not None and (family_of(found_on) == family or self._is_known_folder(found_on))
@@ -157,7 +157,7 @@ class TemplateBudget:
         return family == root_of(template) or (tally is not None and tally.spread.pages >= self.limits.barren_pages)
 
     def _dryness(self, names: tuple[str, ...]) -> int:
-        """Return how many pages the driest of these names has had since it brought something new."""
+        """Return the largest number of pages that one of these names has had since its last new content."""
         return max((self._tallies[name].spread.dry for name in names[:2] if name in self._tallies), default=0)
 
     def _is_barren(self, names: tuple[str, ...], dry: int) -> bool:
@@ -168,7 +168,7 @@ class TemplateBudget:
         )
 
     def _count_fed(self, template: str, barren: Sequence[tuple[str, ...]]) -> tuple[int, int]:
-        """Count the barren addresses elsewhere that a page leads to, and those of places that lead back to its own.
+        """Count the barren URLs elsewhere that a page leads to, and those among them whose place leads back to its own.
 
         Two templates that lead only to each other, such as topics and their authors, grow together.
         """
@@ -192,7 +192,7 @@ class TemplateBudget:
         growth = self._tallies[name].suspicion(name, is_alone=is_alone)
         if growth or "?" in name:
             return growth
-        # The days of a calendar add nothing themselves; the months beside them in their folder do.
+        # The days of a calendar add nothing themselves; the months in the same folder do.
         folder = self._tallies.get(family_of(name))
         if folder is None or name.endswith("…"):
             return 0.0
@@ -216,7 +216,7 @@ class TemplateBudget:
         if not (tally.is_combined or tally.is_dated) and tally.yields.slow_down:
             tally.extensions += 1
             return False
-        # A page at the root of a host belongs to no folder that could be a trap as a whole.
+        # Pages at the root of a host share no folder that could be a trap as a whole.
         tally.is_endless = name != root_of(name)
         return tally.is_endless
 
@@ -227,7 +227,7 @@ class TemplateBudget:
         elif self._is_empty_calendar(name, tally):
             limit, least = limits.dated, limits.least
         elif tally.yields.mean >= _BRANCHING:
-            # A set in which each page leads to two others grows until half of it is fetched, and then drains.
+            # A set in which each page leads to two others grows until half of it is fetched; then it drains.
             rate = tally.yields.mean
             limit = max(limits.branching, round(limits.branching_found / rate))
             found = limits.least_repeated_found if tally.spread.is_repeated else limits.least_branching_found
@@ -240,7 +240,7 @@ class TemplateBudget:
         return round((min(limit, least) if is_used_up else limit) * scale)
 
     def _is_empty_calendar(self, name: str, tally: TemplateTally) -> bool:
-        """True for pages with dates that are nearly the same, as are the pages elsewhere that they lead to."""
+        """True for dated pages that are nearly the same and lead only to pages that are nearly the same."""
         if not (tally.is_dated and tally.spread.is_uniform):
             return False
         fed = [place for place, feeders in self._feeders.items() if place_of(name) in feeders]
@@ -254,7 +254,7 @@ class TemplateBudget:
         return max(limits.chain, limits.chain_alone - 2 * grown_beside)
 
     def _grown_beside(self, name: str) -> int:
-        """Return the pages of growth of all suspects except those that count the same pages as this name."""
+        """Return the pages of growth of all suspects, except those that count the same pages as this name."""
         own, grown = place_of(name), Counter[str]()
         for suspect, pages in self._suspects.items():
             place = place_of(suspect)
@@ -271,9 +271,9 @@ class TemplateBudget:
         others: Mapping[tuple[str, ...], int],
         is_new: bool,
     ) -> bool:
-        """Count a page as barren or new, and return which. `words`: all, and the new ones.
+        """Count a page as barren or new, and return True if it is new. `words`: all of them, and the new ones.
 
-        Thin content does not count as growth, but does not prevent deferral.
+        A page with thin content counts as barren, but not as growth.
         """
         tally.spread.note_content(is_new=is_new, led_to=others.values())
         leads_on = any(not self._is_barren(names, dry) for names, dry in others.items())
@@ -346,7 +346,7 @@ class TemplateBudget:
         return budget
 
     def take_over(self, document: Mapping[str, Any]) -> None:
-        """Add what another worker has learned."""
+        """Add the knowledge of another worker."""
         for name, *tally in document.get("templates", ()):
             self._tallies[name] = TemplateTally.of(tally)
 
@@ -370,12 +370,12 @@ class TemplateBudget:
             if len(self._tallies) >= self.limits.templates:
                 self._forget_oldest()
         self._touched.add(name)
-        # Insert as last: the dictionary is ordered by use.
+        # Insert it last: the dictionary is ordered by use.
         self._tallies[name] = tally
         return tally
 
     def _forget_oldest(self) -> None:
-        """Forget the name unused for longest; names that hold URLs back come last."""
+        """Forget the least recently used name; names that hold URLs back go last."""
         tallies = self._tallies.items()
         free = (name for name, tally in tallies if not (tally.is_endless or self._is_starved(tally)))
         oldest = next(free, next((name for name, tally in tallies if not tally.is_endless), None))
@@ -386,9 +386,9 @@ class TemplateBudget:
 
 
 def _count_own(name: str, template: str, led_by_name: Sequence[tuple[str, ...]]) -> tuple[int, int]:
-    """Return how many addresses a page led to that have this name, and how many of them count as its growth.
+    """Return how many URLs of this name a page led to, and how many of them count as its growth.
 
-    Filters lead from one set of parameters to another: all addresses of the path count.
+    Filters lead from one set of parameters to another, so all URLs of the path count.
     """
     own, variants = sum(name in names for names in led_by_name), variants_of(template)
     if variants is None or name not in names_of(template):

@@ -1,7 +1,7 @@
-"""How many new addresses of its own kind the pages of a template lead to.
+"""How many new URLs of its own kind the pages of a template lead to.
 
-Growth decides twice: deferred addresses of templates that do not grow come before those of templates that do, and a
-template that never stops growing is a trap.
+Growth decides twice: deferred URLs of templates that do not grow come before those of templates that do, and a template
+that never stops growing is a trap.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,17 +10,17 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
-_BLOCK = 8  # pages whose yields are added up before they are compared
+_BLOCK = 8  # pages whose yields are summed before they are compared
 _MAX_BLOCKS = 128
-_SLOWING = 0.93  # a set whose pages yield this much less in their second half is about to drain
+_SLOWING = 0.93  # a set whose second half of pages yields less than this share of the first is about to drain
 
-# Growth of the last pages counts. Below this rate, more addresses of a set are fetched than found: it drains.
+# Only recent growth counts. Below this rate, more URLs of a set are fetched than found: it drains.
 _DRAINING = 0.75
 _WINDOW = 16
 _WINDOW_DATED = 62
-_WINDOW_GAPS = 3  # a window holds this many of the longest gaps
-# Pages without a new address until a set counts as drained. Calendars name a whole month at once, and nothing new on
-# the pages of its days: the gap has to be longer than those before it.
+_WINDOW_GAPS = 3  # a window spans this many of the longest gaps
+# Pages without a new URL until a set counts as drained. A calendar names a whole month at once, and the pages of its
+# days add nothing: the gap must be longer than the gaps before it.
 _LEAST_GAP = 8
 _LEAST_GAP_DATED = 31
 _LONGER = 2
@@ -28,35 +28,36 @@ _LONGER = 2
 _BRANCHING_RATE = 1.5
 _WIDE_RATE = 2.5
 # Links between the pages of a set close it; a generator that invents its links never names a page twice. A menu entry
-# in every page is one such link.
+# on every page counts as one such link.
 _CLOSING = 3
-_CLOSING_SHARE = 32  # one for this many addresses
+_CLOSING_SHARE = 32  # one closing link per this many URLs
 _MAX_CLOSING = 32
 _LEAVES = 2
 _LEAVES_SHARE = 0.08
 
 
 class Shape(StrEnum):
-    """What the URLs of a template suggest about it. None of these is a proof."""
+    """What the URLs of a template suggest about it. None of these is proof."""
 
     PLAIN = "plain"
     DATED = "dated"
     NUMBERED_LIST = "numbered_list"  # ?page=7
     COMBINED = "combined"  # several parameters
-    TOKEN = "token"  # letters and digits at random
+    TOKEN = "token"  # random letters and digits
 
 
-# Pages that each kind of growth may use at full speed, and how many times as suspect every later page is.
-# A chain may be a gallery, a tree may be a table of contents: these take turns as equals.
+# Pages that each kind of growth may use at full speed, and the factor for the suspicion of every later page. A chain
+# may be a gallery, a tree may be a table of contents: these take turns as equals.
 _CHAIN = (0, 1.0)
-# Photos and chapters lead back to the one before; a script that counts up leads on only.
+# Photos and chapters link back to the previous one; a script that counts up only leads on.
 _ONE_WAY_CHAIN = (0, 3.0)
 _BRANCHING = (0, 1.3)
 _STRUCTURAL = (0, 40.0)
 _COMBINATIONS = (12, 20.0)
 _INVENTED = (12, 20.0)
 _INVENTED_TOKENS = (4, 40.0)
-# Most wide sets that are finite show it within this many pages. More than one suspect would use up a budget with them.
+# Most finite wide sets show that they are finite within this many pages. With several suspects, this would use up a
+# budget.
 _FREE_IF_ALONE = 40
 
 
@@ -65,17 +66,17 @@ class Spread:
     """Counts the new URLs of a template that its own pages lead to."""
 
     pages: int = 0
-    added: int = 0  # new addresses of the same template
-    repeats: int = 0  # pages with a content that another page of the crawl had before
-    gap: int = 0  # pages since the last one that added anything
-    longest_gap: int = 0  # between two pages that did
-    recent: float = 0.0  # new addresses per page, among the last pages
-    leaves: int = 0  # pages without any link to another page beside them
-    closing: set[int] = field(default_factory=set)  # known pages that other pages beside them lead to; the first few
-    leads_back: bool = False  # a page leads to the page on which it was found, or to another known page beside it
-    fed: int = 0  # new addresses elsewhere whose pages bring nothing new, as the days of a month
-    similar: int = 0  # pages whose content is near to that of another page beside them
-    dry: int = 0  # pages since the last one with new content, or one more than that of a template it led to
+    added: int = 0  # new URLs of the same template
+    repeats: int = 0  # pages whose content another page of the crawl had before
+    gap: int = 0  # pages since the last one that added a URL
+    longest_gap: int = 0  # between two pages that added URLs
+    recent: float = 0.0  # new URLs per page, among the last pages
+    leaves: int = 0  # pages without any link to a neighbouring page
+    closing: set[int] = field(default_factory=set)  # known pages that neighbouring pages link to; only the first few
+    leads_back: bool = False  # a page links to the page on which it was found, or to another known neighbour
+    fed: int = 0  # new URLs elsewhere whose pages bring nothing new, such as the days of a month
+    similar: int = 0  # pages whose content is similar to a neighbouring page
+    dry: int = 0  # pages since the last one with new content, or one more than the count of a template it led to
 
     def document(self) -> list[Any]:
         counts = [self.pages, self.added, self.repeats, self.gap, self.longest_gap]
@@ -96,7 +97,7 @@ class Spread:
         if len(document) >= 8:
             spread.recent, spread.leaves, spread.closing = document[5], document[6], set(document[7])
         elif spread.pages:
-            spread.recent = spread.added / spread.pages  # as an earlier version wrote it
+            spread.recent = spread.added / spread.pages  # in the format of an earlier version
         # Earlier versions did not store this; True is the harmless value.
         spread.leads_back = bool(document[8]) if len(document) > 8 else True
         spread.fed, spread.dry, spread.similar = document[9:12] if len(document) > 11 else (0, 0, 0)
@@ -131,9 +132,10 @@ class Spread:
         self.gap = 0
 
     def note_content(self, *, is_new: bool, led_to: Collection[int]) -> None:
-        """Count the pages since something new came. `led_to`: the same counts of templates elsewhere, of new addresses.
+        """Count the pages since the last new content. `led_to`: the same counts, for templates elsewhere with new URLs.
 
-        A page has a higher count than the templates it depends on, so two that only lead to each other count up.
+        A page has a higher count than the templates it depends on, so two templates that only lead to each other count
+        up.
         """
         self.dry = 0 if is_new else min((self.dry, *led_to)) + 1
 
@@ -165,7 +167,7 @@ class Spread:
         return not (self.leads_back or self.fed) and self.added <= self.pages
 
     def is_growing(self, shape: Shape) -> bool:
-        """True for a set whose own pages lead to its URLs, and which does not drain."""
+        """True for a set whose own pages lead to its URLs and that does not drain."""
         least_gap = _LEAST_GAP_DATED if shape is Shape.DATED else _LEAST_GAP
         return bool(self.added) and self.recent >= _DRAINING and self.gap <= least_gap + _LONGER * self.longest_gap
 
@@ -174,11 +176,12 @@ class Spread:
         return self.is_growing(shape) and self._weigh(shape) not in (_CHAIN, _ONE_WAY_CHAIN, _BRANCHING)
 
     def suspicion(self, shape: Shape, *, is_alone: bool = False) -> float:
-        """0 for a set that lists name, and for one that drains or stopped growing; else it rises with every page.
+        """Return 0 for a set that lists name, or that drains or has stopped growing; otherwise a value that rises per
+        page.
 
-        Templates that grow take turns by it, so all of them together cost what the largest finite set needs, and
-        those with more evidence than growth get few turns. `is_alone` says that the crawl has no other template of
-        that kind.
+        Growing templates take turns by it. All of them together therefore cost what the largest finite set needs, and
+        templates with more evidence than growth get few turns. `is_alone`: the crawl has no other template of that
+        kind.
         """
         if not self.is_growing(shape):
             return 0.0
@@ -189,7 +192,7 @@ class Spread:
         return float(min(pages, free) + max(0, pages - free) * weight)
 
     def _weigh(self, shape: Shape) -> tuple[int, float]:
-        # The page numbers of a list are no evidence while the list names something.
+        # The page numbers of a list are not evidence while the list names something.
         if shape is Shape.DATED or (shape is Shape.NUMBERED_LIST and not self.fed):
             return _STRUCTURAL
         if shape is Shape.COMBINED and self.recent >= _WIDE_RATE:
@@ -206,8 +209,8 @@ class Yields:
 
     def __init__(self, blocks: Sequence[int] = (), pages: int = _BLOCK, open_sum: int = 0, open_pages: int = 0) -> None:
         self._blocks = [*blocks]
-        self._pages = pages  # in a block
-        self._open_sum, self._open_pages = open_sum, open_pages  # of the block that is not full yet
+        self._pages = pages  # pages per block
+        self._open_sum, self._open_pages = open_sum, open_pages  # the incomplete last block
 
     def document(self) -> list[Any]:
         return [self._blocks[:], self._pages, self._open_sum, self._open_pages]
@@ -234,8 +237,10 @@ class Yields:
 
     @property
     def slow_down(self) -> bool:
-        """True if the second half of the pages led to clearly fewer new ones than the first half, and the last quarter
-        to fewer than the one before: a grid of dates narrows at first, and then leads to one page per page for ever.
+        """True if pages lead to fewer and fewer new ones.
+
+        The second half must yield clearly fewer than the first, and the last quarter fewer than the one before: a grid
+        of dates narrows at first, and then leads to one page per page forever.
         """
         half, quarter = len(self._blocks) // 2, len(self._blocks) // 4
         if sum(self._blocks[-half:]) >= _SLOWING * sum(self._blocks[:half]) or half == 0:

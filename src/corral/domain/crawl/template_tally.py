@@ -15,51 +15,51 @@ _WORDS_FOR_ONE = 30
 
 @dataclass(frozen=True, slots=True)
 class TrapLimits:
-    query_variants: int = 500  # addresses of one path that differ in the query only, before more of them are deferred
-    barren_pages: int = 12  # without anything new: the template is starved
-    barren_growing: int = 4  # where each of them leads to one more or to several
-    templates: int = 500  # remembered; the one unused for longest is forgotten first
-    prints: int = 8  # remembered of one template
-    words: int = 256  # remembered of one template
+    query_variants: int = 500  # URLs of one path that differ only in the query, before more of them are deferred
+    barren_pages: int = 12  # pages without new content that make a template starved
+    barren_growing: int = 4  # the same, if each of these pages leads to further ones
+    templates: int = 500  # templates to remember; the least recently used is forgotten first
+    prints: int = 8  # fingerprints to remember per template
+    words: int = 256  # words to remember per template
     # How many barren pages of a template may be fetched while it keeps growing.
-    chain: int = 620  # each page leads to one more: long galleries and archives look like this
-    chain_alone: int = 920  # where nothing else is suspected
-    branching: int = 300  # each page leads to several more, and as many as at first
-    branching_found: int = 1_840  # or until those have led to this many
+    chain: int = 620  # each page leads to one more, as in long galleries and archives
+    chain_alone: int = 920  # the same, if nothing else is suspected
+    branching: int = 300  # each page leads to several more, at an undiminished rate
+    branching_found: int = 1_840  # or until those pages have led to this many
     combined: int = 300  # several parameters in all combinations
-    dated: int = 250  # calendars whose pages repeat each other; others have the limit of a chain
-    numbered: int = 200  # a chain that counts the pages of a list, all of them the same, beside other suspects
-    # Once all others but chains have grown for this many pages, each may use the least only.
+    dated: int = 250  # calendars whose pages repeat each other; other calendars have the limit of a chain
+    numbered: int = 200  # a chain of numbered list pages that are all the same, if there are other suspects
+    # Once the other suspects together, without chains, have grown for this many pages, a name gets only its minimum.
     others: int = 100
     least_branching: int = 64
     least_branching_found: int = 640
-    least_repeated_found: int = 400  # where all pages have the same content
+    least_repeated_found: int = 400  # if all pages have the same content
     least: int = 32
-    # The limits hold for crawls of this many pages, and rise with larger ones.
+    # The limits apply to crawls of this many pages, and rise with larger ones.
     pages: int = 5_000
-    # Pages with new words of a name whose links look invented, before the others are deferred.
+    # Pages with new words under a name whose links look invented, before its other URLs are deferred.
     invented: int = 100
 
 
 @dataclass(slots=True)
 class TemplateTally:
-    """The counts of one name (`traps.names_of`) of a crawl. Its size is bounded, and so is its document."""
+    """The counts of one name (`traps.names_of`) of a crawl. Its size and its document are bounded."""
 
-    admitted: int = 0  # addresses with a query that were let in, less those that were worth it
-    barren: int = 0  # pages that brought nothing new, less some for each that did
-    prints: list[int] = field(default_factory=list)  # of different contents, the last seen last
-    words: dict[int, None] = field(default_factory=dict)  # the oldest first
+    admitted: int = 0  # admitted URLs with a query, minus those that had new content
+    barren: int = 0  # pages without new content, minus some for each page with new content
+    prints: list[int] = field(default_factory=list)  # of different contents, the most recent last
+    words: dict[int, None] = field(default_factory=dict)  # oldest first
     tried: int = 0  # barren pages
-    waiting: int = 0  # addresses of its own kind that those led to, less the pages themselves
-    peak: int = 0  # the most of them that ever waited
-    grown: int = 0  # barren pages until the last peak
+    waiting: int = 0  # URLs of its own kind that those pages led to, minus the pages themselves
+    peak: int = 0  # the maximum of `waiting`
+    grown: int = 0  # barren pages up to the last peak
     yields: Yields = field(default_factory=Yields)
-    extensions: int = 0  # times its limit was doubled because it slowed down
+    extensions: int = 0  # how often its limit was doubled because its growth slowed down
     is_endless: bool = False
     is_dated: bool = False
-    query: str | None = None  # of a path with queries: the names of the parameters, empty where they differ
+    query: str | None = None  # for a path with queries: the parameter names, empty if they differ
     spread: Spread = field(default_factory=Spread)
-    memory: WordMemory | None = None  # of a folder or of a path with queries; learned again after a restart
+    memory: WordMemory | None = None  # for a folder or a path with queries; learned again after a restart
 
     def document(self) -> list[Any]:
         words = [*self.words][-_KEPT_WORDS:]
@@ -70,7 +70,7 @@ class TemplateTally:
     @staticmethod
     def of(document: Sequence[Any]) -> "TemplateTally":
         if len(document) != 14:
-            return TemplateTally()  # as an earlier version wrote it: it is learned again
+            return TemplateTally()  # in the format of an earlier version: it is learned again
         admitted, barren, prints, words, tried, waiting, peak, grown, yields, extensions, *flags, spread = document
         tally = TemplateTally(admitted, barren, [*prints], dict.fromkeys(words), tried, waiting, peak, grown)
         tally.yields, tally.extensions = Yields.of(yields), extensions
@@ -80,11 +80,11 @@ class TemplateTally:
 
     @property
     def is_combined(self) -> bool:
-        """True for URLs with several parameters, whose combinations are all URLs."""
+        """True for URLs with several parameters, any combination of which is a URL."""
         return self.query is not None and (not self.query or "&" in self.query)
 
     def is_new_print(self, print_: int, most: int) -> bool:
-        """Remember a fingerprint; return whether no other is near to it."""
+        """Remember a fingerprint; return True if no remembered one is similar."""
         near = next((each for each in reversed(self.prints) if is_near(each, print_)), None)
         if near is not None:
             # Move it to the end: a fingerprint that repeats must not be forgotten.
@@ -134,9 +134,9 @@ class TemplateTally:
 
 
 def has_new_word(words: Sequence[int], unseen: Sequence[int], *, is_template: bool) -> bool:
-    """One word is enough, for that may be the name of a thing; of numbers it has to be some.
+    """Return whether a page has new content: one new word is enough, because it may be a name, or several new numbers.
 
-    Of a long text in a folder it has to be more than one: mazes write at random, from all the words they know.
+    A long text in a folder needs more than one new word: mazes combine the words they know at random.
     """
     numbers = sum(word >= NUMBERS_FROM for word in unseen)
     least = 0 if is_template else len(words) // _WORDS_FOR_ONE

@@ -11,8 +11,8 @@ from enum import StrEnum
 from corral.domain.lists.counters import PAGE_FOLDERS, PAGE_NAMES
 
 MAX_SEGMENTS = 20
-MAX_REPEATS = 3  # of one segment anywhere in the path: relative links that lack their leading slash produce these
-# Event calendars reach this far ahead and archives this far back; beyond that, a calendar is generated.
+MAX_REPEATS = 3  # of one segment in a path; relative links without their leading slash produce such paths
+# Event calendars reach this far ahead and archives this far back; a calendar beyond that is generated.
 YEARS_AHEAD = 2
 YEARS_BACK = 150
 
@@ -36,15 +36,15 @@ _NUMBER = re.compile(r"[0-9]+")
 
 
 class Trap(StrEnum):
-    # Proven by the shape of the address.
+    # Proven by the shape of the URL.
     REPEATED_SEGMENTS = "repeated_segments"
     TOO_MANY_SEGMENTS = "too_many_segments"
     CALENDAR = "calendar"
-    # Suspected: the address is fetched after all others.
+    # Suspected: the URL is fetched after all others.
     QUERY_VARIANTS = "query_variants"
     NO_NEW_CONTENT = "no_new_content"
     INVENTED_LINKS = "invented_links"
-    # Proven by growth: the pages of the template bring nothing but ever more addresses of the same template.
+    # Proven by growth: the pages of the template lead only to more URLs of the same template.
     ENDLESS = "endless_growth"
 
 
@@ -54,7 +54,7 @@ PROVEN = frozenset(Trap) - DEFERRING
 
 def shape_of(url: str, today: date) -> Trap | None:
     """Return the trap that the shape of this canonical URL proves, or None."""
-    if url.count("/") >= 6:  # two of them before the host
+    if url.count("/") >= 6:  # two of them precede the host
         segments = url.partition("?")[0].split("/")[3:]
         if len(segments) - (not segments[-1]) > MAX_SEGMENTS:
             return Trap.TOO_MANY_SEGMENTS
@@ -65,7 +65,7 @@ def shape_of(url: str, today: date) -> Trap | None:
 
 
 def is_named_by_list(trap: str | None, page_url: str, today: date) -> bool:
-    """True for a far date on a page that names no date, or a far one itself, as the index of an old newspaper does.
+    """True for a far date on a page that names no date or itself a far one, as the index of an old newspaper does.
 
     A generated calendar starts near today: it reaches far dates only from pages with nearer ones.
     """
