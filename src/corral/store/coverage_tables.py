@@ -4,14 +4,14 @@ import sqlalchemy as sa
 
 from corral.store.table_types import Document, Millis, metadata
 
-# Which task closes which gaps. A task of the queue may be purged; what it was for is still known here.
+# The gaps that each task closes. They remain known here after a task is purged from the queue.
 coverage_tasks = sa.Table(
     "coverage_tasks",
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("gap_keys", Document, nullable=False),  # pairs: the key, and its value of the batched dimension
+    sa.Column("gap_keys", Document, nullable=False),  # pairs of a key and its value in the batched dimension
     sa.Column("created_at", Millis, nullable=False),
 )
 
@@ -23,7 +23,7 @@ coverage_absences = sa.Table(
     sa.Column("confirmations", sa.Integer, nullable=False),
     sa.Column("first_at", Millis, nullable=False),
     sa.Column("last_at", Millis, nullable=False),
-    sa.Column("run_id", sa.Text),  # of the last note: two notes of one run count once
+    sa.Column("run_id", sa.Text),  # run of the last note: two notes of one run count once
     sa.Column("evidence", Document, nullable=False),
 )
 
@@ -46,7 +46,7 @@ loops = sa.Table(
     sa.Column("windows", Document, nullable=False),
     sa.Column("owner", sa.Text),
     sa.Column("epoch", sa.BigInteger, nullable=False),
-    sa.Column("lease_until", Millis, nullable=False),  # by the steady clock
+    sa.Column("lease_until", Millis, nullable=False),  # on the steady clock
     sa.Column("next_at", Millis, nullable=False),
     sa.Column("run_id", sa.Text),
     sa.Column("failures", sa.Integer, nullable=False),

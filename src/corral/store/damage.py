@@ -11,14 +11,14 @@ from corral.store.tables import metadata
 from corral.store.tx import Tx
 
 _CHECK_EVERY_S = 5.0
-# A check reads the whole file. Above this size damage counts as lasting until the next start.
+# A check reads the whole file. Above this size, damage is assumed to last until the next start.
 _CHECKED_BYTES = 128 * 1024 * 1024
 _TABLES = [sa.select(table).limit(0) for table in metadata.sorted_tables]
 _QUICK_CHECK = sa.text("PRAGMA quick_check(1)")
 
 
 class Damage:
-    """Remembers damage that any operation found, so that `/health` reports it and the log mentions it once."""
+    """Remembers damage that any operation found, so that `/health` reports it and the log mentions it only once."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._path = path
@@ -26,7 +26,7 @@ class Damage:
         self.problem: StorageUnusable | None = None
 
     def notice(self, error: CorralError) -> CorralError:
-        """Return the error, and remember it if it means damage. A migrated database is not damaged."""
+        """Return the error, and remember it if it indicates damage. A migrated database is not damaged."""
         if isinstance(error, StorageUnusable) and not isinstance(error, StorageMoved):
             if self.problem is None:
                 _log().error("database_damaged", reason=error.message, hint=error.hint)
@@ -41,7 +41,7 @@ class Damage:
         return True
 
     def check(self, tx: Tx) -> None:
-        """Look for every table and column, and check whether damage found before still exists."""
+        """Check for every table and column, and whether earlier damage still exists."""
         for statement in _TABLES:
             tx.all(statement)
         if self.problem is not None and (self._path is None or _is_sound(self._path, tx)):
@@ -55,7 +55,7 @@ def _is_sound(path: Path, tx: Tx) -> bool:
 
 
 def _log() -> Any:
-    # Imported here: a command that only reads has nothing to log.
+    # Imported here: a read-only command logs nothing.
     from corral.log import ready_logger  # noqa: PLC0415
 
     return ready_logger()

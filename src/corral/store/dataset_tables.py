@@ -14,7 +14,7 @@ dataset_builds = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
-# One row for each image address of a build. A build that was interrupted goes on with the rows that are pending.
+# One row per image URL of a build. An interrupted build continues with the pending rows.
 dataset_images = sa.Table(
     "dataset_images",
     metadata,
@@ -26,11 +26,11 @@ dataset_images = sa.Table(
     sa.Column("attempt", sa.Integer, nullable=False),
     sa.Column("due_at", Millis, nullable=False),
     sa.Column("run_id", sa.Text, nullable=False),
-    sa.Column("pack", sa.Text, nullable=False),  # the file that holds its bytes, and the part of it
+    sa.Column("pack", sa.Text, nullable=False),  # the pack file that holds its bytes; the next columns give the range
     sa.Column("start", sa.BigInteger, nullable=False),
     sa.Column("size", sa.BigInteger, nullable=False),
     sa.Column("recipe", sa.Text, nullable=False),
-    sa.Column("is_indexed", sa.SmallInteger, nullable=False),  # its near pairs are in dataset_pairs
+    sa.Column("is_indexed", sa.SmallInteger, nullable=False),  # whether dataset_pairs has its near pairs
     sa.Column("duplicate_of", sa.Text, nullable=False),
     sa.Column("distance", sa.Integer, nullable=False),
     sa.Column("facts", Document, nullable=False),

@@ -1,4 +1,4 @@
-"""Commit points for crash tests: each commit is counted, and the process can be killed before or after one."""
+"""Commit points for crash tests: commits are counted, and the process can be killed before or after a given one."""
 
 import os
 import signal
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 _VARIABLE = "CORRAL_CRASH_AT"  # "before:17" or "after:17"
-_COUNT_VARIABLE = "CORRAL_COUNT_COMMITS"  # a file that gets one byte for each commit
+_COUNT_VARIABLE = "CORRAL_COUNT_COMMITS"  # a file that grows by one byte per commit
 
 
 class CommitPoints:

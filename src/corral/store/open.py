@@ -1,4 +1,4 @@
-"""Opening a store by its URL: check it, migrate it, set its clock.
+"""Open a store by its URL: check it, migrate it, set its clock.
 
 The modules of each backend are imported only when that backend is used.
 """
@@ -12,7 +12,7 @@ from corral.store.store import Store
 
 
 def open_store(url: str, *, clock: Clock | None = None) -> Store:
-    """The store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
+    """Return the store at `sqlite:///path`, `sqlite://` (in memory) or `postgresql://…`."""
     if not _is_postgres(url):
         from corral.store.backends import open_sqlite  # noqa: PLC0415
 
@@ -23,7 +23,7 @@ def open_store(url: str, *, clock: Clock | None = None) -> Store:
 
 
 def open_for_reading(url: str) -> Store:
-    """The store for reading only: this creates, migrates and locks nothing."""
+    """Return the store for reading only, without creating, migrating or locking anything."""
     from corral.store.backends import readonly  # noqa: PLC0415
 
     if not _is_postgres(url):
@@ -36,7 +36,7 @@ def open_for_reading(url: str) -> Store:
 
 
 def version_of(url: str) -> str | None:
-    """The schema version of the database; None if there is none yet. Changes nothing."""
+    """Return the schema version, without changes to the database; None if there is none yet."""
     if not _is_postgres(url):
         from corral.store.backends import open_sqlite  # noqa: PLC0415
 

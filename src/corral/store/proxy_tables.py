@@ -8,15 +8,15 @@ proxies = sa.Table(
     "proxies",
     metadata,
     sa.Column("id", sa.BigInteger, primary_key=True, autoincrement=False),
-    sa.Column("identity", sa.Text, nullable=False),  # address, and a digest of the user
+    sa.Column("identity", sa.Text, nullable=False),  # address, and a digest of the user name
     sa.Column("address", sa.Text, nullable=False),
     sa.Column("sealed", sa.Text),
-    sa.Column("kid", sa.Text),  # the key of the vault that it is sealed with
+    sa.Column("kid", sa.Text),  # id of the vault key that seals the credentials
     sa.Column("tier", sa.Text, nullable=False),
     sa.Column("source", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("score", sa.Double, nullable=False),
-    sa.Column("found", Document, nullable=False),  # what the last check found, and the last problem
+    sa.Column("found", Document, nullable=False),  # results of the last check, and the last problem
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("cools", sa.Integer, nullable=False),
     sa.Column("cooled_until", Millis),
@@ -26,7 +26,7 @@ proxies = sa.Table(
     sa.Column("created_at", Millis, nullable=False),
 )
 
-# How a proxy did at a site. Proxy 0 and below are the tiers.
+# Results of a proxy at a site. Numbers up to 0 stand for the tiers.
 proxy_sites = sa.Table(
     "proxy_sites",
     metadata,
@@ -40,9 +40,9 @@ proxy_sites = sa.Table(
 proxy_refreshes = sa.Table(
     "proxy_refreshes",
     metadata,
-    sa.Column("id", sa.Text, primary_key=True),  # of its run; sorts by age
+    sa.Column("id", sa.Text, primary_key=True),  # id of its run; sorts by age
     sa.Column("created_at", Millis, nullable=False),
-    sa.Column("chunk_runs", Document),  # the ids of the runs that check
+    sa.Column("chunk_runs", Document),  # ids of the runs that check the chunks
     sa.Column("completed_at", Millis),
     sa.Column("result_count", sa.Integer),
 )

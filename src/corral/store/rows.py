@@ -18,7 +18,7 @@ from corral.domain.runs.record import Record
 from corral.domain.runs.run import KIND_ALIASES, HoldReason, Run, RunState
 from corral.store.tx import Row
 
-# The nesting limit of orjson, with room for the documents that contain a value.
+# The nesting limit of orjson, minus some levels for the documents that contain a value.
 _MAX_DEPTH = 200
 
 # A dictionary lookup is several times faster than calling the enumeration.
@@ -40,14 +40,14 @@ def to_ms(moment: datetime) -> int:
 
 
 def storable(text: str) -> str:
-    """Remove what the databases refuse in text: NUL, and lone surrogates."""
+    """Remove characters that the databases refuse in text: NUL, and lone surrogates."""
     if text.isascii():
         return text.replace("\0", "")
     return text.replace("\0", "").encode("utf-8", "ignore").decode()
 
 
 def to_json(value: Any) -> str:
-    """JSON that both databases accept. Values from a page are adapted, so that no result is lost because of them."""
+    """Return JSON that both databases accept. Values from a page are adapted, so that no result is lost."""
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
     except TypeError:
@@ -58,7 +58,7 @@ def to_json(value: Any) -> str:
 
 
 def ensure_json(value: Any) -> str:
-    """JSON of a value that may be encoded already."""
+    """Return the JSON of a value that may be encoded already."""
     if isinstance(value, str) and "\\u0000" not in value:
         return value
     return to_json(orjson.loads(value) if isinstance(value, str) else value)
@@ -81,12 +81,12 @@ def _fit(value: Any, depth: int) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """PostgreSQL returns documents as values, SQLite as text."""
+    """Return a document as a value: PostgreSQL returns values, SQLite text."""
     return orjson.loads(value) if isinstance(value, str) else value
 
 
 def run_of(row: Row) -> Run:
-    """Unpack by position, in the order of the table's columns, because every claim does this."""
+    """Unpack by position, in column order, because every claim does this."""
     (
         id_, job_id, kind, state, priority, attempt, max_attempts, requested, resolved, payload, epoch, losses, suspect,
         due_at, created_at, hold, owner, lease_until, started_at, finished_at, code, detail, message, stats, attempts,
@@ -123,7 +123,7 @@ def job_document(job: Job) -> dict[str, Any]:
         "timeout_s": job.timeout_s,
         "respect_robots": job.respect_robots,
         "trusted_hosts": list(job.trusted_hosts),
-        # Omitted when they have the default: documents are compared with those of older versions.
+        # Omitted if they have the default: documents are compared with those of older versions.
         **({"proxy": job.proxy.document()} if job.proxy else {}),
         **({} if job.verify_tls else {"verify_tls": False}),
         **({} if job.crawl_mode is CrawlMode.SINGLE else {"crawl_mode": job.crawl_mode.value}),

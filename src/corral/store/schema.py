@@ -26,7 +26,7 @@ def check_version(found: str | None, where: str) -> bool:
 
 
 def version_lost(where: str) -> StorageUnusable:
-    """The error for tables without a version: a guess could damage them."""
+    """Return the error for tables without a version: a guess could damage them."""
     return StorageUnusable(
         f"{where} does not say which schema version it has (its table alembic_version is empty)",
         hint="restore a backup; nothing was changed",
@@ -34,7 +34,7 @@ def version_lost(where: str) -> StorageUnusable:
 
 
 def too_old(found: str, where: str) -> StorageUnusable:
-    """The error for readers, which do not migrate."""
+    """Return the error for readers, which do not migrate."""
     return StorageUnusable(
         f"{where} has schema version {found}; this version of Corral reads {HEAD}",
         hint=f"back it up, then start `corral up` once: that brings it to {HEAD}",
@@ -43,7 +43,7 @@ def too_old(found: str, where: str) -> StorageUnusable:
 
 def upgrade(engine: sa.Engine, revision: str = HEAD) -> None:
     """Run the missing migrations in one transaction."""
-    # Imported here: a start without a migration should not load Alembic.
+    # Imported here: a start without a migration must not load Alembic.
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415
 
@@ -55,7 +55,7 @@ def upgrade(engine: sa.Engine, revision: str = HEAD) -> None:
 
 
 def upgrade_apart(upgrade_all: Callable[[], None]) -> None:
-    """Upgrade in a forked process, because Alembic keeps ten megabytes of memory once it is loaded."""
+    """Upgrade in a forked process, because Alembic keeps ten megabytes of memory once loaded."""
     if "alembic" in sys.modules:
         upgrade_all()
     else:
@@ -63,7 +63,7 @@ def upgrade_apart(upgrade_all: Callable[[], None]) -> None:
 
 
 def sqlite_engine(connection: Any) -> sa.Engine:
-    """SQLAlchemy over an open connection, so that both use the same SQLite library."""
+    """Return SQLAlchemy over an open connection, so that both use the same SQLite library."""
     import pysqlite3  # noqa: PLC0415
 
     engine = sa.create_engine("sqlite://", module=pysqlite3, creator=lambda: connection, poolclass=sa.pool.StaticPool)

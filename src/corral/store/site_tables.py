@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.store.table_types import Document, Millis, metadata
 
-# What was written over HTTP about a site; files come from a folder.
+# Site configurations written over HTTP; others come from a folder of files.
 site_configs = sa.Table(
     "site_configs",
     metadata,
@@ -20,7 +20,7 @@ campaigns = sa.Table(
     sa.Column("id", sa.Text, primary_key=True),  # sorts by age
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("ended_at", Millis),
-    sa.Column("report", Document),  # written when it ended; the runs may be deleted later
+    sa.Column("report", Document),  # written at the end, because the runs may be deleted later
 )
 
 campaign_sites = sa.Table(
@@ -28,20 +28,20 @@ campaign_sites = sa.Table(
     metadata,
     sa.Column("campaign_id", sa.Text, primary_key=True),
     sa.Column("site", sa.Text, primary_key=True),
-    sa.Column("place", sa.Integer, nullable=False),  # the order in which the sites were given
+    sa.Column("place", sa.Integer, nullable=False),  # order in which the sites were given
     sa.Column("run_id", sa.Text, nullable=False),
     sa.Column("waits_for", Document, nullable=False),
     sa.Column("released_at", Millis),  # null while it waits for other sites
 )
 
-# Where alerts are sent: see domain/alerts.
+# The destinations of alerts: see domain/alerts.
 alert_channels = sa.Table(
     "alert_channels",
     metadata,
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("kind", sa.Text, nullable=False),
     sa.Column("rules", Document, nullable=False),
-    sa.Column("shown", sa.Text, nullable=False),  # where it leads, without what is secret
+    sa.Column("shown", sa.Text, nullable=False),  # destination without its secrets
     sa.Column("sealed", sa.Text, nullable=False),  # only the vault opens it
     sa.Column("kid", sa.Text, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),

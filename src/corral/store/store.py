@@ -49,7 +49,7 @@ class Store:
         self.datasets = SqlDatasetStore(database)
 
     async def ping(self) -> None:
-        """Prove that a write would go through."""
+        """Prove that a write would succeed."""
         await self._db.write(_do_nothing)
 
     async def close(self) -> None:

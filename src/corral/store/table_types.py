@@ -1,4 +1,4 @@
-"""What the tables have in common. Times are UTC milliseconds; documents are JSON (JSONB on PostgreSQL)."""
+"""Common parts of the tables. Times are UTC milliseconds; documents are JSON (JSONB on PostgreSQL)."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import JSONB
@@ -7,6 +7,6 @@ metadata = sa.MetaData()
 
 Document = sa.Text().with_variant(JSONB(), "postgresql")
 Millis = sa.BigInteger()
-# Columns of what pages cost: see domain/cost/spent.py.
+# Cost columns of pages: see domain/cost/spent.py.
 SPENT_OF_SITE = ("requests", "browser_ms", "cpu_ms")
 SPENT = ("took_ms", *SPENT_OF_SITE)

@@ -15,7 +15,7 @@ jobs = sa.Table(
     sa.Column("next_slot", Millis),
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("updated_at", Millis, nullable=False),
-    sa.Column("proxy_kid", sa.Text),  # the key of the vault that its proxy is sealed with
+    sa.Column("proxy_kid", sa.Text),  # id of the vault key that seals its proxy
 )
 
 runs = sa.Table(
@@ -46,12 +46,12 @@ runs = sa.Table(
     sa.Column("attempts", Document, nullable=False, server_default="[]"),
     sa.Column("retry_of", sa.Text),
     sa.Column("parent_id", sa.Text),
-    # While it is queued because its host is not to be asked: why, and the place of that host.
+    # For a queued run whose host accepts no request: the reason, and the host key.
     sa.Column("waiting_reason", sa.Text),
     sa.Column("waiting_host", sa.Text),
     sa.Column("interruptions", sa.Integer, nullable=False, server_default="0"),
-    sa.Column("host_key", sa.Text),  # null where it fetches from no host, or from many
-    # The number of the run's last event: taken and raised in the statement that changes the run.
+    sa.Column("host_key", sa.Text),  # null if it fetches from no host, or from many
+    # The number of the run's last event, raised in the statement that changes the run.
     sa.Column("seq", sa.Integer, nullable=False),
 )
 
@@ -77,7 +77,7 @@ records = sa.Table(
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("details", Document),
     sa.Column("row_key", sa.Text),  # the same in every run of the job; null: the item key identifies the row
-    sa.Column("digest", sa.Text),  # of the data; null where it was not computed
+    sa.Column("digest", sa.Text),  # of the data; null if it was not computed
 )
 
 idempotency = sa.Table(
@@ -104,7 +104,7 @@ site_memory = sa.Table(
     sa.Column("fields_key", sa.Text, primary_key=True),
     sa.Column("strategy", sa.Text, primary_key=True),
     sa.Column("attempts", sa.BigInteger, nullable=False),
-    # Sums in which the past fades: see domain/sites/site.py.
+    # Sums in which older observations decay: see domain/sites/site.py.
     *(sa.Column(name, sa.Double, nullable=False) for name in ("weight", "successes", "requested", "found", "cost_ms")),
     sa.Column("updated_at", Millis, nullable=False),
 )
@@ -139,7 +139,7 @@ interventions = sa.Table(
     sa.Column("status", sa.Text, nullable=False),
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("resolved_at", Millis),
-    sa.Column("screenshot", sa.Text),  # the artifact that shows what a person is to deal with
+    sa.Column("screenshot", sa.Text),  # artifact that shows a person what to solve
 )
 
 artifacts = sa.Table(
@@ -179,36 +179,36 @@ items = sa.Table(
     sa.Column("rank", sa.Double, nullable=False),  # lower is fetched first
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("attempt", sa.Integer, nullable=False),
-    sa.Column("due_at", Millis, nullable=False),  # 0 until it is tried again
-    sa.Column("parent", sa.BigInteger),  # the item whose page it was found on first
+    sa.Column("due_at", Millis, nullable=False),  # 0 before its first retry
+    sa.Column("parent", sa.BigInteger),  # item on whose page it was first found
     sa.Column("reason", sa.Text),
     sa.Column("message", sa.Text),
     sa.Column("http_status", sa.Integer),
     sa.Column("updated_at", Millis, nullable=False),
-    sa.Column("kind", sa.Text, nullable=False, server_default="page"),  # or what leads to pages: see domain.crawl.item
+    sa.Column("kind", sa.Text, nullable=False, server_default="page"),  # see domain.crawl.item
     sa.Column("losses", sa.Integer, nullable=False, server_default="0"),  # workers that died while they held it
-    sa.Column("version", sa.Text),  # what its content was, for the next crawl of the same site
+    sa.Column("version", sa.Text),  # content version, for the next crawl of the site
     sa.Column("change", sa.Text),  # since an earlier crawl
-    sa.Column("lastmod", sa.Text),  # what a sitemap says
-    sa.Column("helper", sa.SmallInteger, nullable=False, server_default="0"),  # its number; 0 is the crawl run itself
+    sa.Column("lastmod", sa.Text),  # from a sitemap
+    sa.Column("helper", sa.SmallInteger, nullable=False, server_default="0"),  # worker number; 0 is the crawl run
 )
 
 crawls = sa.Table(
     "crawls",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
-    sa.Column("epoch", sa.BigInteger, nullable=False),  # of the claim that last took items
-    # Kept with every change of an item: counting a million of them for each page would be most of the work.
+    sa.Column("epoch", sa.BigInteger, nullable=False),  # epoch of the claim that last leased items
+    # Updated with every change of an item: counting a million items for each page would dominate the work.
     *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("pending", "leased", "done")),
     *(sa.Column(name, sa.BigInteger, nullable=False) for name in ("failed", "skipped", "size")),
     sa.Column("current_url", sa.Text),
     sa.Column("updated_at", Millis, nullable=False),
-    sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are tried apart
-    sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond what is kept
-    sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # the last item taken from an earlier crawl
+    sa.Column("suspects", sa.Integer, nullable=False, server_default="0"),  # 1 while some items are retried separately
+    sa.Column("dropped", sa.BigInteger, nullable=False, server_default="0"),  # links beyond the item limit
+    sa.Column("copied", sa.BigInteger, nullable=False, server_default="0"),  # last item copied from an earlier crawl
     sa.Column("has_helpers", sa.SmallInteger, nullable=False, server_default="0"),  # 1 once a helper was queued
     *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in ("missing", "deferred")),
-    sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # addresses, because of their session ids
+    sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # URLs merged because of session ids
     *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in table_types.SPENT),
 )
 
@@ -218,7 +218,7 @@ crawl_helpers = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("number", sa.SmallInteger, primary_key=True),
     sa.Column("helper_run_id", sa.Text, nullable=False),
-    sa.Column("epoch", sa.BigInteger, nullable=False),  # of the claim that joined; 0 before it joins
+    sa.Column("epoch", sa.BigInteger, nullable=False),  # epoch of the claim that joined; 0 before it joins
     sa.Column("concurrency", sa.Integer, nullable=False),
     sa.Column("target_concurrency", sa.Integer, nullable=False),
     sa.Column("wants_work", sa.SmallInteger, nullable=False),
@@ -236,7 +236,7 @@ crawl_host_owners = sa.Table(
     sa.Column("handover_state", sa.SmallInteger, nullable=False),
 )
 
-# Pages asked for, of each host; only of crawls that limit them.
+# Requested pages of each host, for crawls that limit them.
 crawl_hosts = sa.Table(
     "crawl_hosts",
     metadata,
@@ -245,17 +245,17 @@ crawl_hosts = sa.Table(
     sa.Column("pages", sa.BigInteger, nullable=False),
 )
 
-# What each template of addresses has brought: see domain.crawl.traps.
+# Counts of each URL template: see domain.crawl.traps.
 crawl_templates = sa.Table(
     "crawl_templates",
     metadata,
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("name", sa.Text, primary_key=True),
     sa.Column("tally", sa.Text, nullable=False),
-    sa.Column("growth", sa.Double, nullable=False, server_default="0"),  # deferred items of the least come first
+    sa.Column("growth", sa.Double, nullable=False, server_default="0"),  # smallest first, among deferred items
 )
 
-# What became of the pages of each host, per crawl; of all crawls that are forgotten, under an empty run_id.
+# Results of the pages of each host, per crawl; an empty run_id holds the sum of all deleted crawls.
 site_statistics = sa.Table(
     "site_statistics",
     metadata,
@@ -270,7 +270,7 @@ site_statistics = sa.Table(
     *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in table_types.SPENT_OF_SITE),
 )
 
-# What good data of a job looks like: see domain.quality.run_profile.
+# The profile of a job's good data: see domain.quality.run_profile.
 data_profiles = sa.Table(
     "data_profiles",
     metadata,
@@ -279,7 +279,7 @@ data_profiles = sa.Table(
     sa.Column("updated_at", Millis, nullable=False),
 )
 
-# Runs whose records are kept apart because of the verdict on their data.
+# Runs whose records are withheld because of the verdict on their data.
 withheld_runs = sa.Table(
     "withheld_runs",
     metadata,
@@ -296,7 +296,7 @@ pinned_runs = sa.Table(
     sa.Column("created_at", Millis, nullable=False),
 )
 
-# Crawls that are forgotten, and of which rows are left: too many to remove them in one go.
+# Deleted crawls with remaining rows: too many to delete in one transaction.
 purge_queue = sa.Table(
     "purge_queue",
     metadata,
@@ -313,8 +313,8 @@ pages = sa.Table(
     sa.Column("url", sa.Text, nullable=False),
     sa.Column("requested_url", sa.Text),
     sa.Column("http_status", sa.Integer, nullable=False),
-    sa.Column("headers", sa.Text, nullable=False),  # JSON as text: their order counts
-    sa.Column("body", sa.LargeBinary, nullable=False),  # packed by zstd
+    sa.Column("headers", sa.Text, nullable=False),  # JSON as text: the order of headers matters
+    sa.Column("body", sa.LargeBinary, nullable=False),  # compressed with zstd
     sa.Column("fetched_at", Millis, nullable=False),
 )
 
@@ -323,9 +323,9 @@ hosts = sa.Table(
     metadata,
     sa.Column("host_key", sa.Text, primary_key=True),  # see domain/hosts/limiter.py
     sa.Column("failures", sa.Integer, nullable=False),
-    sa.Column("opened_at", Millis),  # its breaker is open since then
-    sa.Column("probed_at", Millis),  # and one request is on its way
-    sa.Column("blocked_until", Millis, nullable=False),  # it asked for that
+    sa.Column("opened_at", Millis),  # since when its breaker is open
+    sa.Column("probed_at", Millis),  # when the probe in flight was sent
+    sa.Column("blocked_until", Millis, nullable=False),  # as the host asked by Retry-After
     # The pace that a person has set.
     sa.Column("concurrency", sa.Integer),
     sa.Column("delay_ms", sa.Integer),
@@ -342,7 +342,7 @@ host_quotas = sa.Table(
     *(sa.Column(name, Millis, nullable=False) for name in ("since", "until")),
 )
 
-# Nodes that live, or lived lately: see domain/runs/node.py. What each holds is written at the runs alone.
+# Nodes that are alive or were recently: see domain/runs/node.py. Only the runs record what each node holds.
 nodes = sa.Table(
     "nodes",
     metadata,
@@ -351,7 +351,7 @@ nodes = sa.Table(
     sa.Column("pid", sa.Integer, nullable=False),
     sa.Column("role", sa.Text, nullable=False),
     sa.Column("transport", sa.Text, nullable=False),
-    sa.Column("queues", sa.Text, nullable=False),  # names with commas between
+    sa.Column("queues", sa.Text, nullable=False),  # comma-separated names
     sa.Column("concurrency", sa.Integer, nullable=False),
     sa.Column("processes", sa.Integer, nullable=False),
     sa.Column("version", sa.Text, nullable=False),
@@ -373,7 +373,7 @@ queue_tasks = sa.Table(
     metadata,
     sa.Column("id", sa.Text, primary_key=True),
     sa.Column("seq", sa.BigInteger, nullable=False),  # the order of import
-    sa.Column("registry", sa.Text, nullable=False),  # the scraper configuration that knows its scraper
+    sa.Column("registry", sa.Text, nullable=False),  # scraper configuration that defines its scraper
     sa.Column("priority", sa.SmallInteger, nullable=False),
     sa.Column("scraper", sa.Text, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
@@ -385,7 +385,7 @@ queue_tasks = sa.Table(
     sa.Column("reason", sa.Text),
     sa.Column("started_at", Millis),
     sa.Column("ended_at", Millis),
-    sa.Column("history", Document, nullable=False, server_default="[]"),  # its earlier runs; they outlive the runs
+    sa.Column("history", Document, nullable=False, server_default="[]"),  # earlier runs, even deleted ones
 )
 
 queue_scrapers = sa.Table(

@@ -22,9 +22,9 @@ LAST_ID = "ffffffff-ffff-ffff-ffff-ffffffffffff"
 class FeedGaps:
     """What this process knows about missing event positions on PostgreSQL; `queries.feed` keeps it up to date."""
 
-    # A position missing up to here will never appear.
+    # A position that is missing up to here will never appear.
     settled: int = 0
-    # Positions up to the first were taken by transactions numbered below the second.
+    # Positions up to the first number were taken by transactions numbered below the second.
     waiting: tuple[int, int] | None = None
 
 
@@ -34,13 +34,14 @@ class Tx(Protocol):
     now_ms: int
     wall_ms: int
     is_postgres: bool
-    # True if this operation failed on a unique constraint before: an earlier try may have been committed unanswered.
+    # True if this operation failed on a unique constraint before: an earlier try may have been committed without
+    # answer.
     is_repeat: bool
     # None on databases where event positions never appear out of order.
     gaps: FeedGaps | None
 
     def all(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> list[Row]:
-        """Every row of one statement."""
+        """Return every row of one statement."""
         ...
 
     def run(self, statement: ClauseElement, params: dict[str, Any] | None = None) -> int:
@@ -59,7 +60,7 @@ class Tx(Protocol):
         ...
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
-        """The one row the statement returned for each set of parameters, or None if it matched nothing."""
+        """Return the row that the statement returned for each set of parameters, or None if it matched nothing."""
         ...
 
 
@@ -79,7 +80,7 @@ class Compiler:
         self._compiled: dict[int, tuple[str, Bind, ClauseElement]] = {}
 
     def sql(self, statement: ClauseElement) -> tuple[str, Bind]:
-        """The SQL text, and the function that puts named values into its order."""
+        """Return the SQL text, and the function that puts named values into its order."""
         found = self._compiled.get(id(statement))
         if found is None:
             compiled = statement.compile(dialect=self._dialect, compile_kwargs={"render_postcompile": True})
@@ -107,7 +108,7 @@ def first(rows: list[Row]) -> Row | None:
 
 
 def param(name: str) -> sa.BindParameter[Any]:
-    """A named parameter without a type, so that either driver takes the value unchanged.
+    """Return a named parameter without a type, so that either driver takes the value unchanged.
 
     A prefix separates it from the names SQLAlchemy gives to constants and columns.
     """
@@ -121,12 +122,12 @@ def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool
 
 
 def values(**given: Any) -> dict[str, Any]:
-    """The values of parameters made with `param`."""
+    """Return the values of parameters made with `param`."""
     return given
 
 
 def insert_params(table: sa.Table, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """One parameter for each column."""
+    """Return one parameter for each column."""
     return {column.name: param(column.name) for column in table.columns if column.name not in without}
 
 

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.store.table_types import Document, Millis, metadata
 
-# The versions of each name. A definition that was used before keeps its number.
+# The versions under each name. A definition that was used before keeps its number.
 workflow_definitions = sa.Table(
     "workflow_definitions",
     metadata,
@@ -15,16 +15,16 @@ workflow_definitions = sa.Table(
     sa.Column("created_at", Millis, nullable=False),
 )
 
-# A workflow outlives its runs: each recovery is a run of its own, because an ended run never changes.
+# A workflow outlives its runs: each recovery is a new run, because an ended run never changes.
 workflows = sa.Table(
     "workflows",
     metadata,
-    sa.Column("id", sa.Text, primary_key=True),  # that of its first run
-    sa.Column("run_id", sa.Text, nullable=False),  # its latest run, the parent of the steps that start now
+    sa.Column("id", sa.Text, primary_key=True),  # id of its first run
+    sa.Column("run_id", sa.Text, nullable=False),  # its latest run, the parent of newly started steps
     sa.Column("name", sa.Text, nullable=False),
     sa.Column("version", sa.Integer, nullable=False),
     sa.Column("digest", sa.Text, nullable=False),
-    sa.Column("job_id", sa.Text),  # whatever the caller calls it
+    sa.Column("job_id", sa.Text),  # the caller's own name for it
     sa.Column("priority", sa.SmallInteger, nullable=False),
     sa.Column("recoveries", sa.Integer, nullable=False),
     sa.Column("max_recoveries", sa.Integer, nullable=False),
@@ -37,14 +37,14 @@ workflow_steps = sa.Table(
     metadata,
     sa.Column("workflow_id", sa.Text, primary_key=True),
     sa.Column("step_key", sa.Text, primary_key=True),
-    sa.Column("item", sa.Integer, primary_key=True),  # of a for_each; -1 for the step itself
+    sa.Column("item", sa.Integer, primary_key=True),  # index of a for_each item; -1 for the step itself
     sa.Column("position", sa.Integer, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("run_id", sa.Text),  # its latest child run
-    sa.Column("runs", sa.Integer, nullable=False),  # how many child runs it has had
+    sa.Column("runs", sa.Integer, nullable=False),  # number of its child runs
     sa.Column("reason", sa.Text),
     sa.Column("output", Document),
-    sa.Column("attempts", sa.Integer, nullable=False),  # of its latest child run, when it ended
+    sa.Column("attempts", sa.Integer, nullable=False),  # of its latest child run, at its end
     sa.Column("started_at", Millis),
     sa.Column("ended_at", Millis),
 )

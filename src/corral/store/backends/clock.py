@@ -11,7 +11,7 @@ _BOOT_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 class Clock(Protocol):
     def boot_id(self) -> str:
-        """Changes when the machine restarts, which invalidates every lease."""
+        """Return an id that changes when the machine restarts, which invalidates every lease."""
         ...
 
     def since_boot_ms(self) -> int: ...

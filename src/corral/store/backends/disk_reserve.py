@@ -1,4 +1,4 @@
-"""Disk space reserved in advance and released when the disk is full, so that running work can still be recorded."""
+"""Disk space that is reserved in advance and released when the disk is full, so that running work can be recorded."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ NEEDED_BYTES = _SIZE + 2 * _MIB
 
 
 def full(path: Path | None) -> StorageFull:
-    """The error for a full disk; its hint says how much space to free, and where."""
+    """Return the error for a full disk; its hint says how much space to free, and where."""
     if path is None:
         return StorageFull("no room left to write the database in memory", hint="give the process more memory")
     free = shutil.disk_usage(path.parent).free
@@ -57,7 +57,7 @@ class DiskReserve:
 
     @property
     def is_spent(self) -> bool:
-        """True while the released space is all that is left: only essential writes may use it."""
+        """True while only the released space is left, which is for essential writes."""
         if self._is_spent:
             self.restore()
         return self._is_spent

@@ -1,4 +1,4 @@
-"""A database file of zero bytes: a first start was killed, or an installation lost its data.
+"""A database file of zero bytes: either a first start was killed, or an installation lost its data.
 
 SQLite treats it as a new database and deletes a write-ahead log beside it.
 """
@@ -9,17 +9,17 @@ from pathlib import Path
 from corral.domain.errors import StorageUnusable
 from corral.runtime import file_lock
 
-# Created only after a database was opened. The folders of a supervisor (run, log, redis) may be older.
+# These files are created only after a database was opened. A supervisor's folders (run, log, redis) may be older.
 _BESIDE_ANY = ("-ballast", "-wal")
 _IN_DATA_FOLDER = ("vault.key", "artifacts", "cache", "nodes")
 _USUAL_NAME = "corral.db"
 
 
 def refuse_emptied(path: Path) -> None:
-    """Raise StorageUnusable if other files show that the empty file was a database before; otherwise log a warning."""
+    """Raise StorageUnusable if other files show that the empty file was a database; otherwise log a warning."""
     signs = _signs(path)
     if not signs:
-        # Imported here: a command that only reads has nothing to log.
+        # Imported here: a read-only command logs nothing.
         from corral.log import ready_logger  # noqa: PLC0415
 
         ready_logger().warning(

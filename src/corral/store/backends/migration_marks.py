@@ -12,22 +12,22 @@ from corral.domain.errors import StorageMoved
 
 KEY = "move"  # in corral_meta, on both sides
 TOLD = "moved to PostgreSQL on "
-# In the header of the file, where reading it costs nothing: "move" in four letters.
+# In the header of the file, where it costs nothing to read: "move" as four letters.
 _MOVED = 0x6D6F7665
 
 Connection = Any  # pysqlite3 carries no types
 
 
 class MoveState(StrEnum):
-    MOVING = "moving"  # the file: a migration began; the file stays authoritative until it is MOVED
-    MOVED = "moved"  # the file: nothing may be written to it
-    ARRIVING = "arriving"  # the target: not to be used until the file is marked MOVED
-    ARRIVED = "arrived"  # the target: it is authoritative
+    MOVING = "moving"  # on the file: a migration has begun; the file stays authoritative until it is MOVED
+    MOVED = "moved"  # on the file: no writes are allowed
+    ARRIVING = "arriving"  # on the target: not usable until the file is marked MOVED
+    ARRIVED = "arrived"  # on the target: it is authoritative
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Identical on both sides, except for the state."""
+    """A migration mark. It is identical on both sides, except for the state."""
 
     id: str
     state: MoveState
@@ -45,7 +45,7 @@ class Mark:
 
     @property
     def sentence(self) -> str:
-        """The error message for every write to the file."""
+        """Return the error message for every write to the file."""
         return f"{TOLD}{self.at} ({self.to}); set APP_DATABASE_URL"
 
 
@@ -54,7 +54,7 @@ def now_text() -> str:
 
 
 def refuse_moved(connection: Connection, path: Path | None) -> None:
-    """Raise StorageMoved if this database was migrated: it accepts no writes, and its data is out of date."""
+    """Raise StorageMoved if this database was migrated: it accepts no writes, and its data is outdated."""
     if path is not None and connection.execute("PRAGMA user_version").fetchone()[0] == _MOVED:
         mark = of_file(connection)
         raise StorageMoved(str(path), mark.sentence if mark else f"{TOLD}an unknown day")

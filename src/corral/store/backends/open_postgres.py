@@ -1,4 +1,4 @@
-"""Opening a PostgreSQL database. A separate module, because loading the driver would slow down every SQLite start."""
+"""Open a PostgreSQL database. A separate module, because loading the driver would slow down every SQLite start."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,14 +13,14 @@ from corral.store.backends.postgres import PostgresDatabase
 from corral.store.backends.postgres_errors import translate_error
 
 WHERE = "the PostgreSQL database"
-_MIGRATION_LOCK = 0x636F7272616C  # "corral": one migrator at a time on a server
+_MIGRATION_LOCK = 0x636F7272616C  # "corral": only one process migrates a server at a time
 _CONNECT_S = 5
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
 
 def open_database(url: str) -> PostgresDatabase:
-    """The database, migrated to the current schema version."""
+    """Return the database, migrated to the current schema version."""
     plain = _plain(url)
     try:
         with psycopg.connect(plain, connect_timeout=_CONNECT_S) as connection:
@@ -33,7 +33,7 @@ def open_database(url: str) -> PostgresDatabase:
 
 
 def open_readonly(url: str) -> PostgresDatabase | None:
-    """The database without changes to it; None if it is empty."""
+    """Return the database read-only and unchanged; None if it is empty."""
     found = version_of(url)
     if found is None:
         return None
@@ -45,14 +45,14 @@ def open_readonly(url: str) -> PostgresDatabase | None:
 
 
 def version_of(url: str) -> str | None:
-    """The schema version; None if the database is empty. Changes nothing."""
+    """Return the schema version, without changes to the database; None if it is empty."""
     with connect(url) as connection:
         return version_in(connection)
 
 
 @contextmanager
 def connect(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
-    """One connection for the duration of the block; raises CorralError instead of driver errors."""
+    """Yield one connection; raise CorralError instead of driver errors."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
             yield connection

@@ -1,4 +1,4 @@
-"""Opening a SQLite database: check the file, migrate it, set its clock."""
+"""Open a SQLite database: check the file, migrate it, set its clock."""
 
 import errno
 import os
@@ -21,25 +21,25 @@ from corral.store.backends.sqlite import SqliteDatabase
 
 T = TypeVar("T")
 
-# The longest delay of a retry.
+# The longest delay before a retry.
 _LONGEST_WAIT_MS = 3600 * 1000
 
 
 def _path(url: str) -> Path | None:
-    """The file, or None for a database in memory."""
+    """Return the file, or None for a database in memory."""
     text = url.removeprefix("sqlite://").removeprefix("/")
     return Path(text) if text and text != ":memory:" else None
 
 
 def open_readonly(url: str) -> ReadOnlyFile | None:
-    """The file without changes to it; None if it has no data."""
+    """Return the file read-only and unchanged; None if it has no data."""
     path = _path(url)
     found = _version_of_file(path)
     if path is None or found is None:
         return None
     if not schema.check_version(found, str(path)):
         raise schema.too_old(found, str(path))
-    # The data of a migrated file is out of date, so a reader must not see it.
+    # The data of a migrated file is outdated, so readers must not see it.
     _read_quietly(path, lambda connection: migration_marks.refuse_moved(connection, path))
     return ReadOnlyFile(path)
 
@@ -71,7 +71,7 @@ def _version_of_file(path: Path | None) -> str | None:
 
 
 def open_database(url: str, clock: Clock | None) -> SqliteDatabase:
-    """The database, migrated to the current schema version."""
+    """Return the database, migrated to the current schema version."""
     path = _path(url)
     if path is None:
         return _prepare(None, clock)

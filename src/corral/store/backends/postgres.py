@@ -1,4 +1,4 @@
-"""The PostgreSQL backend: a few connections, each in a thread that commits the queued operations as a group."""
+"""The PostgreSQL backend: a few connections, each with a thread that commits queued operations as a group."""
 
 import asyncio
 import queue
@@ -25,9 +25,9 @@ _MAX_GROUP = 64
 _WRITERS = 2
 _READERS = 4
 _TRIES = 3
-# How long a caller waits for an answer. Longer than the statement timeout, so only a hanging server reaches it.
+# How long a caller waits for an answer. Longer than the statement timeout, so only a hanging server exceeds it.
 _ANSWER_S = 15.0
-# After this time the caller probes whether the server answers at all; with the probe, less than two seconds.
+# After this time the caller checks whether the server answers at all; less than two seconds, with the check.
 _SLOW_S = 1.0
 _ASK_AGAIN_S = 0.02
 _SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
@@ -76,7 +76,7 @@ class PostgresTx:
             return cursor.rowcount
 
     def every(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> bool:  # noqa: ARG002
-        """Never: two savepoints would cost more than reading the results, which take one round trip."""
+        """Return False: two savepoints would cost more than reading the results, which takes one round trip."""
         return False
 
     def many_returning(self, statement: ClauseElement, params: Sequence[dict[str, Any]]) -> list[Row | None]:
@@ -96,7 +96,7 @@ class PostgresTx:
 
 
 class _Unanswered(Exception):
-    """The connection broke during the commit, which may or may not have happened."""
+    """The connection broke during the commit, which may or may not have succeeded."""
 
     def __init__(self, number: str, results: list[Any], cause: psycopg.OperationalError) -> None:
         super().__init__(number)
@@ -106,7 +106,7 @@ class _Unanswered(Exception):
 
 
 class _Abandoned(Exception):
-    """Every caller of this transaction gave up and assumes that it did not happen."""
+    """Every caller of this transaction gave up and assumes that it was not committed."""
 
 
 class _Pending:
@@ -115,7 +115,7 @@ class _Pending:
     def __init__(
         self, op: Callable[[Tx], Any], done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
     ) -> None:
-        # A group holds operations of different types; `write` hands each result to the caller that knows its type.
+        # A group holds operations of different types; `write` returns each result to its caller, which knows the type.
         self.op = op
         self.done = done
         self.is_wanted = is_wanted
@@ -138,7 +138,7 @@ class PostgresDatabase:
         self._connections: set[Connection] = set()
         self._guard = threading.Lock()
         self._closed = False
-        # When the last failed attempt to connect began, and its error: operations that waited then share the error.
+        # Start time and error of the last failed connection attempt: operations that waited then share the error.
         self._refusal: tuple[float, psycopg.OperationalError] | None = None
         self._writers = [
             threading.Thread(target=self._write_loop, name=f"pg-write-{number}", daemon=True)
@@ -148,7 +148,7 @@ class PostgresDatabase:
             thread.start()
 
     async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
-        """Essential writes wait for a hanging server, because a repeat could happen twice."""
+        """Write in a group. An essential write waits for a hanging server, because a repeat could be applied twice."""
         self._check_open()
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
@@ -174,7 +174,7 @@ class PostgresDatabase:
     read_slow = read
 
     async def _wait_for(self, future: asyncio.Future[T], *, is_patient: bool = False) -> T:
-        """Wait for the result; StorageUnavailable, with nothing written, if the server does not answer."""
+        """Wait for the result; raise StorageUnavailable, with nothing written, if the server does not answer."""
         deadline = time.monotonic() + _ANSWER_S
         try:
             while True:
@@ -195,7 +195,7 @@ class PostgresDatabase:
         await asyncio.to_thread(self.close_now)
 
     def close_now(self) -> None:
-        """Finish queued operations; a thread blocked by a hanging server is abandoned."""
+        """Finish queued operations; abandon a thread that a hanging server blocks."""
         if self._closed:
             return
         self._closed = True
@@ -211,7 +211,7 @@ class PostgresDatabase:
             self._connections.clear()
 
     def restore_reserve(self) -> None:
-        """Nothing: Corral does not manage the server's disk."""
+        """Do nothing: Corral does not manage the server's disk."""
 
     # -- threads -----------------------------------------------------------------------------------
 
@@ -240,7 +240,7 @@ class PostgresDatabase:
         except _Abandoned:
             return
         except ServerGone as error:
-            # Fail the whole group: a new attempt for each operation would multiply the wait of the last one.
+            # Fail the whole group: a retry for each operation would multiply the wait of the last one.
             for pending in group:
                 pending.done(None, error)
             return
@@ -265,7 +265,7 @@ class PostgresDatabase:
         writes: bool,
         is_wanted: Callable[[], bool] = lambda: True,
     ) -> list[T]:
-        """Run the operations in one transaction, and retry errors that a retry can fix."""
+        """Run the operations in one transaction, and retry errors that may be temporary."""
         is_repeat = False
         error: psycopg.Error
         for _ in range(_TRIES):
@@ -319,14 +319,14 @@ class PostgresDatabase:
         return results
 
     def _was_committed(self, number: str, asked_at: float) -> bool:
-        """Ask the server whether it committed a transaction, which may still be in progress."""
+        """Ask the server whether it committed a transaction; the transaction may still be in progress."""
         deadline = time.monotonic() + 2.0
         while True:
             connection = self._connect(asked_at)
             try:
                 [(status,)] = connection.execute(_OUTCOME, (number,)).fetchall()
                 connection.rollback()
-            except psycopg.errors.InvalidParameterValue:  # a server restored to before this transaction
+            except psycopg.errors.InvalidParameterValue:  # the server was restored to a state before this transaction
                 connection.rollback()
                 return False
             except psycopg.Error as error:
@@ -339,7 +339,9 @@ class PostgresDatabase:
             time.sleep(_ASK_AGAIN_S)
 
     def _forget_dead(self) -> bool:
-        """Discard this thread's connection if it was lost, so that the next try opens another; False if it is open."""
+        """Discard this thread's connection if it was lost, so that the next try opens another; False if it is still
+        open.
+        """
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or not connection.closed:
             return False

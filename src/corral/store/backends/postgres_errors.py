@@ -24,14 +24,14 @@ _UNUSABLE = (
 
 
 class ServerGone(StorageUnavailable):
-    """The server accepts no connection, so other waiting operations need not try."""
+    """The server accepts no connections, so other waiting operations need not try."""
 
     def __init__(self, cause: CorralError) -> None:
         super().__init__(cause.message, hint=cause.hint)
 
 
 def translate_error(error: Exception) -> CorralError:
-    # The driver quotes a connection string it cannot parse, including the password.
+    # The driver quotes a connection string that it cannot parse, including the password.
     text = redact(str(error).strip().splitlines()[0]) if str(error).strip() else type(error).__name__
     if isinstance(error, errors.DiskFull):
         return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")

@@ -8,11 +8,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import psycopg
 
 _ANSWERS_WITHIN_S = 0.7
-_CONNECT_S = 2  # the shortest that the driver takes
+_CONNECT_S = 2  # the shortest timeout that the driver accepts
 
 
 class ServerProbe:
-    """Opens a separate connection to see whether the server answers; all waiting callers share one attempt."""
+    """Opens a separate connection to check whether the server answers; all waiting callers share one check."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -40,6 +40,6 @@ class ServerProbe:
         try:
             psycopg.connect(self._url, connect_timeout=_CONNECT_S).close()
         except psycopg.OperationalError as error:
-            # A refusal (too many connections, starting up) is an answer, and carries the code of one.
+            # A refusal (too many connections, starting up) also is an answer, and has an error code.
             return error.sqlstate is not None
         return True

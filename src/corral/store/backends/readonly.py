@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class _ReadOnly:
-    """Common part: refuses to write."""
+    """The common part of read-only databases: it refuses writes."""
 
     is_postgres = False
 
@@ -36,13 +36,13 @@ class _ReadOnly:
         return StorageUnavailable("the store was opened for reading only", hint="please report this")
 
     async def close(self) -> None:
-        """Nothing stays open between two reads."""
+        """Do nothing: no connection stays open between two reads."""
 
     def close_now(self) -> None:
-        """Nothing stays open between two reads."""
+        """Do nothing: no connection stays open between two reads."""
 
     def restore_reserve(self) -> None:
-        """Nothing: a reader reserves no space."""
+        """Do nothing: a reader reserves no space."""
 
 
 class ReadOnlyFile(_ReadOnly):
@@ -78,7 +78,7 @@ class ReadOnlyFile(_ReadOnly):
             raise sqlite_file.translate_error(error, self._path) from error
 
     def _now_ms(self, connection: sqlite_file.Connection) -> int:
-        """The clock of the writers, if they have agreed on one since the machine started; otherwise the wall clock."""
+        """Return the writers' clock if one was set since the machine started; otherwise the wall clock."""
         known = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
         if known.get("boot_id") != self._clock.boot_id():
             return self._clock.wall_ms()
@@ -95,7 +95,7 @@ class Nothing(_ReadOnly):
 
 
 class _NoRows:
-    """The part of a transaction that lists and lookups use."""
+    """The subset of a transaction that lists and lookups use."""
 
     gaps = None
     now_ms = wall_ms = 0

@@ -78,7 +78,7 @@ class _Pending:
     __slots__ = ("essential", "future", "op")
 
     def __init__(self, op: Callable[[Tx], T], future: asyncio.Future[T], essential: bool) -> None:
-        # A group holds operations of different types; `write` hands each result to the caller that knows its type.
+        # A group holds operations of different types; `write` returns each result to its caller, which knows the type.
         self.op: Callable[[Tx], Any] = op
         self.future: asyncio.Future[Any] = future
         self.essential = essential
@@ -126,12 +126,12 @@ class SqliteDatabase:
 
     @property
     def connection(self) -> Any:
-        """For setting up the database before anything else uses it."""
+        """Return the connection, to set up the database before its first use."""
         return self._connection
 
     @contextmanager
     def exclusively(self) -> Iterator[None]:
-        """One exclusive transaction, for setting up the database."""
+        """Run one exclusive transaction, to set up the database."""
         with self._lock, self._process_lock.hold():
             self._begin_patiently()
             try:
@@ -142,14 +142,14 @@ class SqliteDatabase:
                 self._roll_back()
 
     async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:
-        """Run in a transaction shared with other waiting writes. Essential writes may use the disk reserve."""
+        """Run in a transaction that other waiting writes share. Essential writes may use the disk reserve."""
         self._check_open()
         if not essential and self._reserve is not None and self._reserve.is_spent:
             raise full(self._path)
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
         self._waiting.append(_Pending(op, future, essential))
-        # A loop that was closed in between never flushes.
+        # The queue belongs to a loop that was closed in the meantime and will never flush it.
         if self._flushing_on is None or self._flushing_on.is_closed():
             self._flushing_on = loop
             loop.call_soon(self._flush, loop)
@@ -166,14 +166,14 @@ class SqliteDatabase:
             raise StorageUnavailable("the store has been closed")
 
     async def read(self, op: Callable[[Tx], T]) -> T:
-        """A short read, on the event loop's thread."""
+        """Run a short read on the event loop's thread."""
         if self._path is None:
             return await self.write(op)
         self._check_open()
         return self._read_on(self._reader, op)
 
     async def read_slow(self, op: Callable[[Tx], T]) -> T:
-        """A read that may take long, in a thread with its own connection."""
+        """Run a long read in a thread, on its own connection."""
         if self._path is None:
             return await self.write(op)
         self._check_open()
@@ -199,7 +199,7 @@ class SqliteDatabase:
             raise self.damage.notice(sqlite_file.translate_error(error, self._path)) from error
 
     async def close(self) -> None:
-        """Finish queued operations, and close."""
+        """Finish queued operations, then close."""
         self._closed = True
         if self._flushing_on is asyncio.get_running_loop():
             self._emptied = asyncio.Event()
@@ -256,7 +256,7 @@ class SqliteDatabase:
 
     @contextmanager
     def _all_locks(self) -> Iterator[None]:
-        """Take both locks, with a time limit: their holder may itself wait for another program."""
+        """Take both locks within a time limit: their holder may itself be waiting for another program."""
         if not self._lock.acquire(timeout=sqlite_file.LOCK_WAIT_S):
             raise StorageUnavailable(f"{self._path} is locked by another program", hint="close whatever has it open")
         try:
@@ -289,7 +289,7 @@ class SqliteDatabase:
         locked: StillLocked | None = None
         for pending in group:
             try:
-                if locked is not None:  # waiting again for each operation would add up
+                if locked is not None:  # waiting separately for each operation would add up
                     raise locked
                 results.append((pending, self._alone_or_from_reserve(pending.op, pending.essential), None))
             except BaseException as error:  # noqa: BLE001 - handed to the one who asked
@@ -340,13 +340,13 @@ class SqliteDatabase:
         self._connection.execute("COMMIT")
 
     def _roll_back(self) -> None:
-        """Roll back a transaction that is still open; SQLite itself ends it after severe errors."""
+        """Roll back the transaction if it is still open; SQLite itself ends it after severe errors."""
         if self._connection.in_transaction:
             with suppress(pysqlite3.Error):
                 self._connection.execute("ROLLBACK")
 
     def _hand_over(self, loop: asyncio.AbstractEventLoop, results: list[_Result]) -> None:
-        # A loop that was closed in between has no waiting callers.
+        # A loop that was closed in the meantime has no waiting callers.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(self._deliver, loop, results)
 

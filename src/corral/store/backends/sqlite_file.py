@@ -1,4 +1,4 @@
-"""Safe access to a SQLite file: refuse a broken one before anything is written, and translate errors."""
+"""Safe access to a SQLite file: refuse a damaged file before writing, and translate errors."""
 
 import os
 import shutil
@@ -23,11 +23,11 @@ from corral.store.backends import disk_reserve, empty_file, migration_marks
 
 _MAGIC = b"SQLite format 3\x00"
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "afs", "ceph", "glusterfs", "fuse.sshfs", "ncpfs")
-# A check reads the whole file. Above these sizes it would delay every restart, so only `corral doctor` runs it.
+# A check reads the whole file. Above these sizes it would delay every restart, so only `corral doctor` checks.
 _CHECK_ALWAYS_BYTES = 16 * 1024 * 1024
 _CHECK_UNCLEAN_BYTES = 128 * 1024 * 1024
 LOCK_WAIT_S = 10.0
-# Processes of Corral hold the lock for milliseconds; a lock held this long belongs to another program.
+# Corral's processes hold the lock for milliseconds; if it is held this long, another program holds it.
 OTHERS_WAIT_S = 2.0
 _NO_ROOM_BYTES = 256 * 1024
 
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def connect(path: Path | None, *, readonly: bool = False) -> Connection:
-    """A connection in autocommit mode; the caller begins transactions explicitly."""
+    """Return a connection in autocommit mode; the caller begins transactions explicitly."""
     if path is None:
         return pysqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
     connection = _open(path, "?mode=ro" if readonly else "")
@@ -76,14 +76,14 @@ def _look_and_close(connection: Connection, look: Callable[[Connection], T]) -> 
 
 
 def _stamp(path: Path) -> tuple[bool, int, int, int]:
-    """Whether the file has a log, and the values that change with every write to the file."""
+    """Return whether the file has a log, and the values that change with every write."""
     found = path.stat()
     has_log = _was_not_closed(path) or path.with_name(path.name + "-journal").exists()
     return has_log, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def prepare(connection: Connection) -> None:
-    """The settings of a writing connection. FULL: an acknowledged commit survives a power loss."""
+    """Apply the settings of a writing connection. FULL: an acknowledged commit survives a power loss."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA wal_autocheckpoint=4000")
@@ -119,7 +119,7 @@ def check_file(path: Path) -> None:
 
 
 def _was_not_closed(path: Path) -> bool:
-    """A clean close removes the write-ahead log."""
+    """Return whether the file was not closed cleanly: a clean close removes the write-ahead log."""
     log = path.with_name(path.name + "-wal")
     return log.exists() and log.stat().st_size > 0
 
@@ -142,7 +142,7 @@ def _refuse_network_file_system(path: Path) -> None:
 
 
 def translate_error(error: Exception, path: Path | None, hint: str | None = None) -> CorralError:
-    """Translate an error of SQLite by its error code."""
+    """Translate a SQLite error by its error code."""
     name = getattr(error, "sqlite_errorname", "") or ""
     text = str(error)
     where = str(path) if path is not None else "the database in memory"
@@ -177,7 +177,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def _is_full(path: Path | None) -> bool:
-    """SQLite reports some failures of a full disk as plain I/O errors."""
+    """True for a full disk, which SQLite sometimes reports as a plain I/O error."""
     return path is not None and shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
 
 
@@ -186,7 +186,7 @@ class StillLocked(StorageUnavailable):
 
 
 class WriteLock:
-    """A lock for one writer over all processes. It polls in short steps, where SQLite would sleep for long ones."""
+    """A lock for one writer across all processes. It polls in short steps; SQLite itself would sleep longer."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None

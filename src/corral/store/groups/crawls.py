@@ -49,18 +49,18 @@ class SqlCrawlStore:
         return await self._db.write(lambda tx: helper_claims.claim(tx, owner, limit, lease_s, crawl))
 
     async def items(self, run_id: str, state: ItemState, after: int, limit: int) -> list[StoredItem]:
-        """Items in this state, in the order of discovery. Not every state has an index, so this read may be slow."""
+        """Return items in this state, in the order of discovery. Not every state has an index, so this may be slow."""
         return await self._db.read_slow(lambda tx: crawls.in_state(tx, run_id, state, after, limit))
 
     async def path_to(self, run_id: str, url_key: str) -> list[StoredItem]:
         return await self._db.read(lambda tx: crawls.path_to(tx, run_id, url_key))
 
     async def wait_reason(self, run_id: str) -> tuple[str, str, float] | None:
-        """The host a crawl waits for when no item is due, the reason, and the seconds left."""
+        """Return the host that a crawl waits for when no item is due, the reason, and the remaining seconds."""
         return await self._db.read(lambda tx: crawls.waiting(tx, run_id))
 
     async def load(self, owner: str | None) -> CrawlLoad:
-        """The recent progress of all crawls; with an owner, only the crawls it holds count as active."""
+        """Return the recent progress of all crawls; with an owner, only crawls that it holds count as active."""
         return await self._db.read_slow(lambda tx: health.load(tx, owner))
 
     async def count_reasons(self, run_id: str) -> list[tuple[str, str, int]]:

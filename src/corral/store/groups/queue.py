@@ -18,8 +18,8 @@ class SqlQueueStore:
         self._db = database
 
     async def add(self, file: QueueFile, registry: str) -> ImportReport:
-        """Import the tasks of a file. A repeated import changes nothing, also after one that was interrupted."""
-        await self.note_ends()  # a task that has ended is not busy
+        """Import the tasks of a file. Repeating an import, even an interrupted one, changes nothing."""
+        await self.note_ends()  # an ended task is not busy
         starts_at = range(0, len(file.tasks), _AT_ONCE)
         parts = [await self._add_part(file.tasks[start : start + _AT_ONCE], registry) for start in starts_at]
         return ImportReport(

@@ -1,4 +1,4 @@
-"""What runs produced: records, stored pages, artifacts, and the events of their history."""
+"""The output of runs: records, stored pages, artifacts, and the events of their history."""
 
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ class SqlRecordStore:
     async def list_changes(
         self, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None, limit: int
     ) -> ChangePage:
-        """Up to `limit` rows. The cursor is None at the end."""
+        """Return up to `limit` rows. The cursor is None at the end."""
         rows: list[ChangedRow] = []
         while len(rows) < limit:
             page = await self.next_changes(comparison, kinds, cursor, limit - len(rows))
@@ -57,7 +57,7 @@ class SqlRecordStore:
     async def next_changes(
         self, comparison: RunComparison, kinds: Collection[RowChange], cursor: str | None, limit: int = MAX_CHANGES
     ) -> ChangePage:
-        """The next rows, as many as fit into memory; the page may be empty although others follow."""
+        """Return the next rows, as many as fit into memory; a page may be empty although others follow."""
         return await self._db.read_slow(lambda tx: record_changes.next_page(tx, comparison, kinds, cursor, limit))
 
     async def delete(self, record_id: str) -> None:

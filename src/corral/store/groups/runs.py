@@ -41,7 +41,7 @@ class SqlRunStore:
         return await self._db.read(lambda tx: runs.newest(tx, job_id, state, before, limit))
 
     async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
-        """Apply the action of a person. For the run of a workflow it concerns its steps, too."""
+        """Apply a person's action. On the run of a workflow, it also applies to the steps."""
 
         def apply(tx: Tx) -> Run:
             workflow = control.lock_for(tx, run_id)
@@ -75,7 +75,7 @@ class SqlRunStore:
         return await self._db.write(lambda tx: claims.claim(tx, owner, limit, lease_s, lanes, hosts))
 
     async def add_claimed(self, new: NewRun, drafts: Sequence[EventDraft], owner: Owner, lease_s: float) -> list[Lease]:
-        """Add a run and lease it in one transaction: no other node sees it queued."""
+        """Add a run and lease it in one transaction, so that no other node sees it queued."""
 
         def write(tx: Tx) -> list[Lease]:
             runs.add(tx, [(new, drafts)])
@@ -110,11 +110,11 @@ class SqlRunStore:
         return await write_unless_moved(self._db, settle, lost)
 
     async def accept_data(self, run_id: str) -> Run:
-        """Make the records of a run ordinary that are kept apart because of its verdict."""
+        """Make the records of a run ordinary that its verdict has withheld."""
         return await self._db.write(lambda tx: data_verdicts.accept(tx, run_id))
 
     async def note_progress(self, lease: Lease, stats: dict[str, Any]) -> None:
-        """Replace the statistics of a run that goes on; nothing is written where the lease was lost."""
+        """Replace the statistics of a run that continues; write nothing if the lease was lost."""
         await write_unless_moved(self._db, lambda tx: claims.note_progress(tx, lease, stats), None)
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int:
@@ -140,7 +140,7 @@ def _reap(tx: Tx, limit: int) -> int:
 
 
 def _take_back(tx: Tx, leases: Sequence[Lease], requeue: Callable[[], int]) -> int:
-    """Requeue runs; those of a paused workflow are held."""
+    """Requeue runs; hold those of a paused workflow."""
     locked = ends.lock_parents(tx, leases)
     count = requeue()
     ends.note_requeued(tx, leases, locked)

@@ -1,4 +1,4 @@
-"""Sessions as the vault sealed them, and the interventions that wait for a person."""
+"""Sessions as the vault sealed them, and interventions that wait for a person."""
 
 from collections import Counter
 from collections.abc import Mapping

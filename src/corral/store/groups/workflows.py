@@ -38,7 +38,7 @@ class SqlWorkflowStore:
         return await self._db.read(lambda tx: reads.items_of(tx, workflow_id, key, limit))
 
     async def children(self, workflow_id: str) -> Sequence[str]:
-        """The runs of steps that have started and not ended."""
+        """Return the runs of steps that have started and not ended."""
         return await self._db.read(lambda tx: control.find_children(tx, workflow_id))
 
     async def list_claimable(self, workflow_id: str) -> list[Run]:

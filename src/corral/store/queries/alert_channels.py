@@ -1,4 +1,4 @@
-"""Where alerts are sent. The address is sealed; only the vault opens it."""
+"""The destinations of alerts. The address is sealed; only the vault opens it."""
 
 import sqlalchemy as sa
 from sqlalchemy.dialects.postgresql import insert
@@ -56,5 +56,5 @@ def delete(tx: Tx, name: str) -> None:
 
 
 def kids(tx: Tx) -> dict[str, int]:
-    """The keys of the vault that channels are sealed with, and how many."""
+    """Return the ids of the vault keys that seal channels, with the number of channels each."""
     return {kid: int(count) for kid, count in tx.all(_KIDS)}

@@ -42,7 +42,7 @@ def name_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
 
 
 def of_run(tx: Tx, run_id: str) -> list[StoredArtifact]:
-    """Oldest first; the screenshot of an attempt before its HTML."""
+    """Return the artifacts, oldest first; the screenshot of an attempt before its HTML."""
     return [_to_artifact(row) for row in tx.all(_OF_RUN, values(run_id=run_id))]
 
 

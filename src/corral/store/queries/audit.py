@@ -12,7 +12,7 @@ from corral.store.tables import crawls, events, items, records, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
 _SHOWN = 20
-# A lease may be this late before it is a finding: the sweep runs every second.
+# An expired lease is a finding only after this time: the sweep runs every second.
 _LATE_MS = 15_000
 _WAITED_MS = 60_000
 
@@ -68,7 +68,7 @@ _ITEMS = sa.select(items.c.run_id, items.c.state, sa.func.count()).group_by(item
 
 
 def findings(tx: Tx) -> list[Finding]:
-    """Every broken rule, up to a screenful of each."""
+    """Return every broken invariant, up to a screenful of each."""
     return [*_leases(tx), *_find_starved(tx), *_numbering(tx), *_check_states(tx), *_results(tx), *_frontiers(tx)]
 
 
@@ -84,7 +84,7 @@ def _leases(tx: Tx) -> Iterator[Finding]:
 
 
 def _find_starved(tx: Tx) -> Iterator[Finding]:
-    """Due runs may wait for a busy node; a finding only if no run is running at all."""
+    """Report starved runs, but only if no run is running at all: due runs may wait for a busy node."""
     if int(tx.all(_COUNT_RUNNING)[0][0]) > 0:
         return
     for id_, due_at in tx.all(_WAITING, values(late=tx.now_ms - _WAITED_MS)):
@@ -134,7 +134,7 @@ def _results(tx: Tx) -> Iterator[Finding]:
 
 
 def _frontiers(tx: Tx) -> Iterator[Finding]:
-    """The item counts of a crawl equal its items."""
+    """Check that the item counts of a crawl match its items."""
     counted: dict[str, dict[str, int]] = {}
     for run_id, state, count in tx.all(_ITEMS):
         counted.setdefault(run_id, {})[state] = int(count)

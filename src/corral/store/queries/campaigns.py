@@ -1,4 +1,4 @@
-"""Campaigns: the runs of sites that are scraped together, and which of them wait for others."""
+"""Campaigns: the runs of sites that are scraped together, and their dependencies."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ _NEWEST = (
     .limit(param("limit"))
 )
 _OF_RUN = sa.select(campaign_sites.c.campaign_id).where(campaign_sites.c.run_id == param("run_id"))
-# Only the caller whose update matched resumes the run: two nodes may look at the same moment.
+# Only the caller whose update matched resumes the run: two nodes may check at the same moment.
 _RELEASE = (
     sa.update(campaign_sites)
     .where(
@@ -67,7 +67,7 @@ _RUN_COLUMNS = len(runs.columns)
 
 
 def add(tx: Tx, campaign_id: str, sites: Sequence[NewSite], key: IdempotencyKey | None) -> tuple[str, bool]:
-    """Write a campaign with the runs of its sites. With a key used before, return the id from then and True.
+    """Write a campaign with the runs of its sites. For a key used before, return the earlier id and True.
 
     The run of a site that waits for others is written as paused.
     """
@@ -121,7 +121,7 @@ def newest(tx: Tx, before: str | None, limit: int) -> list[Campaign]:
 
 
 def find_by_run(tx: Tx, run_id: str) -> str | None:
-    """The campaign that a run belongs to."""
+    """Return the campaign that a run belongs to."""
     row = first(tx.all(_OF_RUN, values(run_id=run_id)))
     return None if row is None else str(row[0])
 
@@ -137,7 +137,7 @@ def release_ready(tx: Tx, campaign_id: str) -> list[Run]:
 
 
 def end(tx: Tx, campaign_id: str, report: Mapping[str, Any], alerts: Sequence[AddedRun] = ()) -> bool:
-    """Write the report of a campaign that has ended, and the runs of its alerts; False if another node has."""
+    """Write the report of an ended campaign, and the runs of its alerts; False if another node has done so."""
     is_ours = tx.run(_END, values(id=campaign_id, now=tx.wall_ms, report=to_json(dict(report)))) == 1
     if is_ours and alerts:
         runs_queries.add(tx, alerts)

@@ -41,8 +41,8 @@ _ADD = (
     .on_conflict_do_nothing(index_elements=["build", "key"])
 )
 _LAST = sa.select(sa.func.max(_images.seq), sa.func.count()).where(_OF_BUILD)
-_ACCEPTED = ("recipe_0", "recipe_1", "recipe_2")  # parameters of a statement cannot be a list of any length
-# A run that takes the build over gives back what an earlier one held, and what was made by another recipe.
+_ACCEPTED = ("recipe_0", "recipe_1", "recipe_2")  # a statement takes a limited number of parameters
+# A run that takes over a build resets images that an earlier run had leased, or made by another recipe.
 _GIVE_BACK = (
     sa.update(dataset_images)
     .values(state=ImageState.PENDING.value, due_at=0)
@@ -175,7 +175,7 @@ def _new_row(build: str, seq: int, found: FoundImage) -> dict[str, Any]:
 
 
 def begin_download(tx: Tx, build: str, recipes: Sequence[str], *, retries: bool) -> int:
-    """Make everything pending that this run has to download; return how many images that are."""
+    """Make all images pending that this run has to download; return their number."""
     tx.run(_GIVE_BACK, values(build=build))
     accepted = dict(zip(_ACCEPTED, [*recipes, *[recipes[0]] * len(_ACCEPTED)], strict=False))
     if tx.run(_REDO, values(build=build, **accepted)):
@@ -225,7 +225,7 @@ def count_images(tx: Tx, build: str) -> list[tuple[str, str, int]]:
 
 
 def page_images(tx: Tx, build: str, after: str, limit: int) -> list[ImageRow]:
-    """The next images in the order of their keys."""
+    """Return the next images in key order."""
     return [_image_row(row) for row in tx.all(_PAGE, values(build=build, after=after, limit=limit))]
 
 
@@ -235,7 +235,7 @@ def judge_images(tx: Tx, build: str, verdicts: Sequence[ImageVerdict]) -> None:
 
 
 def add_pairs(tx: Tx, build: str, pairs: Sequence[NearPair], indexed: Sequence[str]) -> None:
-    """Remember near pairs, and which images they are complete for."""
+    """Save near pairs, and mark the images whose pairs are complete."""
     if pairs:
         tx.many(_ADD_PAIR, [values(build=build, **msgspec.structs.asdict(each)) for each in pairs])
     if indexed:
@@ -243,7 +243,7 @@ def add_pairs(tx: Tx, build: str, pairs: Sequence[NearPair], indexed: Sequence[s
 
 
 def forget_pairs(tx: Tx, build: str) -> None:
-    """Another distance needs other pairs."""
+    """Delete all pairs: another distance needs other pairs."""
     tx.run(_FORGET_PAIRS, values(build=build))
     tx.run(_FORGET_INDEX, values(build=build))
 

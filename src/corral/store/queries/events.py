@@ -21,12 +21,12 @@ _OF_RUN = (
 # The size limit of one event; the error text of a page must not fill the database.
 _MAX_META_BYTES = 64 * 1024 + 8 * 1024
 _SMALL_BYTES = 1024
-# The most bytes that one character takes, written as an escape.
+# The maximum bytes of one character, written as an escape.
 _ESCAPED_BYTES = 6
 
 
 def rows_for(run_id: str, last_seq: int, drafts: Sequence[EventDraft], wall_ms: int) -> list[dict[str, Any]]:
-    """Rows for events that end at `last_seq`, the new number of the run's last event."""
+    """Return the rows for events that end at `last_seq`, the new number of the run's last event."""
     first = last_seq - len(drafts) + 1
     return [
         values(run_id=run_id, seq=number, kind=draft.kind.value, meta=_limit_meta(draft.meta), created_at=wall_ms)
@@ -41,7 +41,7 @@ def _limit_meta(meta: dict[str, Any]) -> str:
     large = {key for key, value in meta.items() if len(to_json(value)) > _SMALL_BYTES}
     room = _MAX_META_BYTES // _ESCAPED_BYTES // max(1, len(large))
     kept = {key: value for key, value in meta.items() if key not in large}
-    # The end of a long text matters most: the last output of a process, the end of a traceback.
+    # The end of a long text matters most: the last output of a process, or the end of a traceback.
     cut = {key: meta[key][-room:] for key in large if isinstance(meta[key], str)}
     return to_json({**kept, **cut, "truncated": True})
 

@@ -1,8 +1,8 @@
-"""The events of all runs in one order, without ever overtaking one that is still being written.
+"""The events of all runs in one order, which never skips an event that is still being written.
 
-SQLite has one writer, so positions appear in order. PostgreSQL assigns positions before the commit: a missing one
-may still appear, or never (its transaction was rolled back, or the event was pruned). A reader that passes it too
-early never sees it. So the reader stops there until every transaction that can have taken it is over.
+SQLite has one writer, so positions appear in order. PostgreSQL assigns positions before the commit: a missing one may
+still appear, or never (its transaction was rolled back, or the event was pruned). A reader that passes it too early
+never sees it. So the reader stops there until every transaction that may have taken the position is over.
 """
 
 import time
@@ -29,13 +29,13 @@ _ASK_AGAIN_S = 0.002
 
 
 def _watch(tx: Tx, gaps: FeedGaps, position: int) -> None:
-    """Find out, from now on, whether positions missing before this one will appear."""
+    """Start to watch whether positions missing before this one will appear."""
     if gaps.waiting is None:
         gaps.waiting = (position, int(tx.all(_NUMBER)[0][0]))
 
 
 def _settle(tx: Tx, gaps: FeedGaps) -> None:
-    """Settle the watched position once every transaction that can have taken an earlier one is over."""
+    """Settle the watched position once every transaction that may have taken an earlier one is over."""
     waiting = gaps.waiting
     if waiting is not None and int(tx.all(_OLDEST_OPEN)[0][0]) >= waiting[1]:
         gaps.settled = max(gaps.settled, waiting[0])
@@ -43,9 +43,9 @@ def _settle(tx: Tx, gaps: FeedGaps) -> None:
 
 
 def feed(tx: Tx, after: int, limit: int) -> list[Event]:
-    """Events after a position; a later call never brings an earlier one."""
+    """Return events after a position; a later call never returns an earlier event."""
     if tx.gaps is not None:
-        # Before the rows are read: an event of a transaction that is open now would be missing among them.
+        # Read this before the rows: an event of a transaction that is open now would be missing among them.
         _settle(tx, tx.gaps)
     rows = tx.all(_FEED, values(after=after, limit=limit))
     if tx.gaps is not None and rows:
@@ -57,7 +57,7 @@ def feed(tx: Tx, after: int, limit: int) -> list[Event]:
 
 
 def _count_known(rows: list[Row], after: int, settled: int) -> int:
-    """The number of rows before the first position that may still appear."""
+    """Return the number of rows before the first position that may still appear."""
     if rows[-1][0] == after + len(rows):
         return len(rows)
     expected = after + 1
@@ -69,7 +69,7 @@ def _count_known(rows: list[Row], after: int, settled: int) -> int:
 
 
 def last_position(tx: Tx) -> int:
-    """The current end of the feed: a reader that continues from here misses nothing committed later."""
+    """Return the current end of the feed: a reader that continues from here misses nothing committed later."""
     last = int(tx.all(_LAST_POSITION)[0][0])
     gaps = tx.gaps
     if gaps is None:
@@ -84,7 +84,7 @@ def last_position(tx: Tx) -> int:
 
 
 def _before_gaps(tx: Tx) -> int:
-    """The last position before the first gap among the newest events, while another transaction stays open."""
+    """Return the last position before the first gap among the newest events, while another transaction is open."""
     found = [row[0] for row in tx.all(_NEWEST)]
     answer = found[0] if found else 0
     for later, earlier in pairwise(found):

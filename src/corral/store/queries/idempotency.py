@@ -8,7 +8,7 @@ from corral.domain.runs.idempotency import IdempotencyKey
 from corral.store.tables import idempotency
 from corral.store.tx import Tx, insert_params, param, values
 
-# The insert decides whether the key is new: of two concurrent requests, one waits and then finds the row of the other.
+# The insert decides whether the key is new: of two concurrent requests, one waits and then finds the other's row.
 _TAKE_SQLITE = sqlite.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
 _TAKE_POSTGRES = postgresql.insert(idempotency).values(insert_params(idempotency)).on_conflict_do_nothing()
 _SEEN = sa.select(idempotency.c.fingerprint, idempotency.c.resource_id).where(idempotency.c.key == param("key"))
@@ -16,7 +16,7 @@ _FORGET = sa.delete(idempotency).where(idempotency.c.created_at < param("before"
 
 
 def find_or_add(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
-    """The id this key created before; None for a new key, which is saved for `resource_id`.
+    """Return the id that this key created before; None for a new key, which is saved for `resource_id`.
 
     Raises if the key belongs to a different request.
     """
@@ -27,7 +27,7 @@ def find_or_add(tx: Tx, key: IdempotencyKey, resource_id: str) -> str | None:
 
 
 def find(tx: Tx, key: IdempotencyKey) -> str | None:
-    """The id this key created before; None for a new key."""
+    """Return the id that this key created before; None for a new key."""
     rows = tx.all(_SEEN, values(key=key.key))
     if not rows:
         return None

@@ -1,4 +1,4 @@
-"""The defaults of new jobs, as one document beside the other facts about the installation."""
+"""The defaults of new jobs, as one document beside the installation's other settings."""
 
 from collections.abc import Mapping
 from typing import Any

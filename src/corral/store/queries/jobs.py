@@ -40,8 +40,8 @@ _READ = sa.select(*_COLUMNS, _STATUS, _HOLD)
 _GET = _READ.where(jobs.c.id == param("id"))
 _LIST = _READ.where(jobs.c.id < param("before")).order_by(jobs.c.id.desc()).limit(param("limit"))
 _INSERT = insert_all(jobs)
-# Only if the job still equals the document the change was based on. The slot changes only with the schedule:
-# a due slot must not be lost to another change.
+# Matches only if the job still equals the document that the change was based on. The slot changes only with the
+# schedule: another change must not lose a due slot.
 _UPDATE = (
     sa.update(jobs)
     .where(
@@ -90,7 +90,7 @@ def _to_job(row: Row) -> StoredJob:
 
 
 def add(tx: Tx, job: Job, next_slot_ms: int | None, key: IdempotencyKey | None) -> tuple[str, bool]:
-    """Write a job. With a key used before, return the id from then and True."""
+    """Write a job. For a key used before, return the earlier id and True."""
     if key is not None:
         found = idempotency.find_or_add(tx, key, job.id)
         if found is not None:
@@ -124,7 +124,7 @@ def newest(tx: Tx, before: str | None, limit: int) -> list[StoredJob]:
 
 
 def update(tx: Tx, before: Job, after: Job, next_slot_ms: int | None) -> bool:
-    """False if the job was changed concurrently."""
+    """Write the changed job; False if it was changed concurrently."""
     old = values(old_document=to_json(job_document(before)), old_frequency=before.frequency)
     if tx.run(_UPDATE, _document_values(tx, after, next_slot_ms) | old) > 0:
         return True
@@ -133,7 +133,7 @@ def update(tx: Tx, before: Job, after: Job, next_slot_ms: int | None) -> bool:
 
 
 def delete(tx: Tx, job_id: str) -> None:
-    """Remove a job that has nothing under way, with its sessions; its finished runs and records stay."""
+    """Delete a job without active runs, with its sessions; its finished runs and records stay."""
     live = tx.all(_LIVE_RUNS, values(id=job_id))
     if live:
         raise WrongState("delete the job while one of its runs has not ended", spoken(*live[0]), terminal=False)
@@ -144,7 +144,7 @@ def delete(tx: Tx, job_id: str) -> None:
 
 
 def kids(tx: Tx) -> dict[str, int]:
-    """The number of job proxies sealed under each key."""
+    """Return the number of job proxies sealed under each key."""
     return {row[0]: int(row[1]) for row in tx.all(_KIDS)}
 
 
@@ -153,7 +153,7 @@ def under_other_keys(tx: Tx, kid: str, after: str, limit: int) -> list[Job]:
 
 
 def due(tx: Tx, limit: int) -> list[DueJob]:
-    """Scheduled jobs whose slot has come."""
+    """Return scheduled jobs whose slot has come."""
     rows = tx.all(_DUE, values(wall=tx.wall_ms, limit=limit))
     return [DueJob(job_of(*row[:4]), row[4]) for row in rows]
 
@@ -167,13 +167,13 @@ def fire(
     *,
     seeds: Sequence[DiscoveredLink] = (),
 ) -> bool:
-    """Start the run of a slot once; False if another node has, or the job changed in the meantime."""
+    """Start the run of a slot once; False if another node has done so, or the job has changed."""
     slot_ms, next_slot_ms = slots_ms
     job_id = due_job.job.id
     advanced = values(id=job_id, due_slot=due_job.slot_ms, next_slot=next_slot_ms)
     if tx.run(_ADVANCE, advanced) == 0:
         return False
-    # A clock that is set back can reach a slot twice; the row of the slot outlives the schedule.
+    # A clock that is set back can reach a slot twice, so the row of a slot outlives the schedule.
     if tx.all(_SLOT_TAKEN, values(id=job_id, slot=slot_ms)):
         return False
     tx.run(_TAKE_SLOT, values(job_id=job_id, slot=slot_ms, run_id=run.id))

@@ -44,7 +44,7 @@ _LOSE = (
 )
 _EXPIRED = (
     sa.select(runs)
-    # A workflow is held by no process; its steps have leases of their own.
+    # No process holds a workflow; its steps have leases of their own.
     .where(RUNNING, runs.c.lease_until < param("now"), runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"))
     .order_by(runs.c.lease_until)
     .limit(param("limit"))
@@ -73,7 +73,7 @@ def lose(tx: Tx, losses: Sequence[Loss]) -> int:
 
 
 def _read_counts(tx: Tx, lease: Lease) -> tuple[int, int]:
-    """From the row, not from the lease: a crawl that made progress since its claim has reset them."""
+    """Read the counts from the row, not from the lease: a crawl that made progress since its claim has reset them."""
     row = first(tx.all(_COUNTS, values(id=lease.run_id)))
     return (lease.run.losses, lease.run.interruptions) if row is None else (int(row[0]), int(row[1]))
 
@@ -85,7 +85,7 @@ def _decide(tx: Tx, loss: Loss, losses: int, interruptions: int) -> tuple[EventD
     if loss.blame is Blame.NONE:
         backoff_s = interruption_backoff_s(interruptions + 1)
         changes = _requeue_values(losses, interruptions + 1, suspicion)
-        # Without a delay the run keeps its due time, and with it its place in the queue.
+        # Without a delay, the run keeps its due time and therefore its place in the queue.
         changes["due_at"] = tx.now_ms + round(backoff_s * 1000) if backoff_s else None
         meta |= {"interruptions": interruptions + 1, "delay_s": backoff_s}
         return EventDraft(EventKind.INTERRUPTED, meta), changes
@@ -126,17 +126,17 @@ def _quarantine_values(loss: Loss, losses: int, interruptions: int) -> dict[str,
 
 
 def expire(tx: Tx, owner: Owner) -> int:
-    """Let the leases of an owner that is known to be dead run out now; `reap` does the rest."""
+    """Expire the leases of an owner that is known to be dead; `reap` does the rest."""
     return tx.run(_EXPIRE, values(owner=owner, until=tx.now_ms - 1))
 
 
 def find_expired(tx: Tx, limit: int) -> list[Lease]:
-    """Leases that have run out, without a lock: their owner may still finish."""
+    """Return expired leases without locking them: their owner may still finish."""
     return _leases(tx.all(_EXPIRED, values(now=tx.now_ms, limit=limit)))
 
 
 def reap(tx: Tx, limit: int) -> int:
-    """Requeue runs whose lease has run out. Their node is gone, which says nothing about them: an interruption."""
+    """Requeue runs with expired leases. Their node is gone, which does not incriminate them: an interruption."""
     expired = _leases(tx.all(_LOCK_EXPIRED, values(now=tx.now_ms, limit=limit)))
     for gone in {lease.owner for lease in expired}:
         quotas.drop_all(tx, gone)

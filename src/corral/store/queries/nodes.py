@@ -25,7 +25,7 @@ _FORGET = sa.delete(nodes).where(nodes.c.seen_at < param("before"))
 _LISTED = sa.select(nodes).where(nodes.c.owner > param("after")).order_by(nodes.c.owner).limit(param("limit"))
 _LIVE_QUEUES = sa.select(nodes.c.queues).where(nodes.c.seen_at >= param("since"), nodes.c.stopping == 0).distinct()
 _RUNNING = is_state(runs.c.state, RunState.RUNNING)
-# The run's own `started_at` is that of its first try.
+# `started_at` of the run is the time of its first attempt.
 _CLAIMED_AT = (
     sa.select(events.c.created_at)
     .where(events.c.run_id == runs.c.id, is_state(events.c.kind, EventKind.STARTED))
@@ -55,7 +55,7 @@ _HELD_BY = (
 
 
 def save_heartbeat(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool) -> None:
-    """Enter a node, or say that it still lives; those not seen for an hour are forgotten on the way."""
+    """Insert or refresh the row of a node, and delete nodes that were not seen for an hour."""
     row = values(
         owner=info.owner,
         host=info.host,
@@ -75,7 +75,7 @@ def save_heartbeat(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool)
 
 
 def remove(tx: Tx, owner: Owner) -> None:
-    """It is gone, and so is its part of every host."""
+    """Delete the row of a node, and its quotas at all hosts."""
     tx.run(_STRIKE, values(owner=owner))
     quotas.drop_all(tx, owner)
 
@@ -88,7 +88,7 @@ def list_all(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
     held: dict[str, list[HeldRun]] = {}
     for row in tx.all(_FIRST_HELD):
         held.setdefault(row[0], []).append(_to_held_run(tx, row))
-    # One may be claimed between the two looks.
+    # A run may be claimed between the two queries.
     shown = {owner: tuple(runs_held) for owner, runs_held in held.items()}
     return [
         _worker(tx, row, max(counts.get(row[0], 0), len(shown.get(row[0], ()))), shown.get(row[0], ())) for row in rows
@@ -100,7 +100,7 @@ def runs_of(tx: Tx, owner: str, after: str, limit: int) -> list[HeldRun]:
 
 
 def live_queues(tx: Tx) -> frozenset[str]:
-    """The queues that a live node serves."""
+    """Return the queues that live nodes serve."""
     rows = tx.all(_LIVE_QUEUES, values(since=tx.now_ms - round(LOST_AFTER_S * 1000)))
     return frozenset(name for row in rows for name in row[0].split(",") if name)
 

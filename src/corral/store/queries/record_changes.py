@@ -14,9 +14,9 @@ from corral.store.tx import Row, Tx, param, values
 MAX_CHANGES = 200
 _MAX_BYTES = 1024 * 1024
 _PACKED_TO = 4  # PostgreSQL compresses large values and knows only the compressed size
-# Rows that one statement compares. A constant: PostgreSQL would guess at a parameter and read the whole earlier run.
+# Rows that one statement compares. A constant: for a parameter, PostgreSQL guesses and may read the whole earlier run.
 _SCAN = 1000
-# Rows of which at least one has no digest: their data is compared.
+# Pairs of rows in which at least one has no digest: their data is compared.
 _UNVERIFIED = "unverified"
 _SEEN, _ABSENT = "seen", "absent"
 
@@ -25,16 +25,16 @@ _COLUMNS = ("id", "row_key", "item_key", "digest")
 
 
 def _next_rows(run: str) -> sa.Subquery:
-    """The next rows of a run in the order of their ids."""
+    """Select the next rows of a run in id order."""
     chosen = [records.c[name] for name in _COLUMNS]
     of_run = sa.select(*chosen).where(records.c.run_id == param(run), records.c.id > param("after"))
     return of_run.order_by(records.c.id).limit(sa.literal_column(str(_SCAN))).subquery("rows")
 
 
 def _pair(table: Any, other_run: str) -> tuple[sa.FromClause, Any, Any]:
-    """Join each row with the same row of another run, by one of two aliases: with a key, and without one.
+    """Join each row with its counterpart in another run, by one of two aliases: with a key, and without one.
 
-    Two joins by equality, for which both databases use an index. A join on either condition would read every pair.
+    Two joins by equality let both databases use an index. One join with OR would read every pair.
     """
     keyed, unkeyed = records.alias("keyed"), records.alias("unkeyed")
     pairs = table.outerjoin(
@@ -106,7 +106,7 @@ class ChangePage(NamedTuple):
 
 
 def count(tx: Tx, comparison: RunComparison) -> tuple[dict[RowChange, int], int]:
-    """Rows by kind, and how many of those counted as changed have to be compared: see `next_unverified`."""
+    """Return the rows by kind, and how many rows counted as changed must still be compared: see `next_unverified`."""
     given = values(run=comparison.run_id, since=comparison.since or "")
     found = dict.fromkeys(RowChange, 0)
     unverified = 0
@@ -184,12 +184,12 @@ def _fit(tx: Tx, rows: list[tuple[str | None, ...]], limit: int) -> int:
 
 
 def _earlier(row: Row) -> str | None:
-    """The id of the earlier record, if its data is needed."""
+    """Return the id of the earlier record, if its data is needed."""
     return None if row[2] in (RowChange.NEW, RowChange.UNCHANGED) else row[3]
 
 
 def _load(tx: Tx, ids: Collection[str | None]) -> dict[str, dict[str, Any]]:
-    """The data of these records, without those that were deleted meanwhile."""
+    """Return the data of these records, without records that were deleted meanwhile."""
     wanted = [id_ for id_ in ids if id_ is not None]
     found = tx.many_returning(_DATA, [values(id=id_) for id_ in wanted])
     return {id_: from_json(row[0]) for id_, row in zip(wanted, found, strict=True) if row is not None}

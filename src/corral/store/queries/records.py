@@ -43,7 +43,7 @@ _LISTINGS: dict[tuple[bool, ...], tuple[sa.Select[Any], Any]] = {}
 
 
 def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], Any]:
-    """The listing and the statistics for this combination of filters, built once each."""
+    """Return the listing and the statistics statements for this combination of filters, built once each."""
     given = (value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
     shape = (*given, wanted.is_only_ordinary)
     if shape not in _LISTINGS:
@@ -65,7 +65,7 @@ def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], Any]:
 
 
 def of_run(tx: Tx, run_id: str, after: str, limit: int) -> list[Record]:
-    """A run's records in the order they were written."""
+    """Return a run's records in the order of writing."""
     return [record_of(row) for row in tx.all(_OLDEST_FIRST, values(run_id=run_id, after=after, limit=limit))]
 
 
@@ -76,7 +76,7 @@ def newest(tx: Tx, wanted: RecordFilter, before: str | None, limit: int) -> list
 
 
 def statistics(tx: Tx, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]:
-    """The number of records, runs and jobs, and the times of the first and last record."""
+    """Return the number of records, runs and jobs, and the times of the first and last record."""
     _, counted = _statements(wanted)
     total, run_count, job_count, first, last = tx.all(counted, _filter_values(wanted))[0]
     return total, run_count, job_count, first, last

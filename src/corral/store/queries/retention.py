@@ -15,7 +15,7 @@ from corral.store.tables import pinned_runs as pinned_rows
 from corral.store.tx import Tx, param, values
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
-# Ids sort by age, so the primary key serves and no other index is needed.
+# Ids sort by age, so the primary key suffices as an index.
 _OLD = (
     sa.select(runs.c.id)
     .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"))
@@ -45,17 +45,17 @@ _FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
 
 _HOUR_MS = 3600 * 1000
 _DAY_MS = 24 * _HOUR_MS
-# Slots are kept longer than any clock is set back by accident.
+# Slots are kept longer than an accidental clock change can reach back.
 _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
 # How long statistics of a site are kept after its last crawl was deleted.
 _STATISTICS_MEMORY_MS = 90 * _DAY_MS
-# The same for what good data of a crawl without a job looks like: it may be repeated once a year.
+# The same for data profiles of crawls without a job: such a crawl may be repeated once a year.
 _PROFILE_MEMORY_MS = 400 * _DAY_MS
 
 
 def _id_at(millis: int) -> str:
-    """The smallest id of a run created at this moment."""
+    """Return the smallest id of a run created at this moment."""
     text = f"{max(millis, 0):012x}"
     return f"{text[:8]}-{text[8:]}"
 
@@ -107,7 +107,7 @@ def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
         purge.leave(tx, run_id, with_records=not keep_records)
     elif not keep_records:
         tx.run(_DELETE_RECORDS, values(id=run_id))
-        # Records that stay are kept apart as before.
+        # Records that stay remain withheld.
         data_verdicts.release(tx, run_id)
     workflow_rows.forget(tx, run_id)
     tx.run(_DELETE_RUN, values(id=run_id))

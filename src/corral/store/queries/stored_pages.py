@@ -40,7 +40,7 @@ _COUNT = sa.select(sa.func.count()).where(pages.c.run_id == param("run_id"))
 
 
 def _sizes(table: sa.Table, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
-    """The sizes of the next rows. Both databases know the length of a value without reading it."""
+    """Return the sizes of the next rows. Both databases know the length of a value without reading it."""
     return (
         sa.select(column)
         .where(table.c.run_id == param("run_id"), table.c.id > param("after"))
@@ -51,7 +51,7 @@ def _sizes(table: sa.Table, column: sa.ColumnElement[Any]) -> sa.Select[Any]:
 
 # PostgreSQL compresses large values and knows only the compressed size: text shrinks to a third or a quarter.
 _PACKED_TO = 4
-# By whether the database is PostgreSQL.
+# Keyed by whether the database is PostgreSQL.
 _RECORD_SIZES = {
     True: _sizes(records, sa.func.pg_column_size(records.c.data) * sa.literal_column(str(_PACKED_TO))),
     False: _sizes(records, sa.func.octet_length(records.c.data)),
@@ -83,7 +83,7 @@ def _page_values(run_id: str, ended: ItemResult, page: dict[str, Any]) -> dict[s
 
 
 def next_records(tx: Tx, run_id: str, after: str) -> list[Record]:
-    """The next records in the order of discovery; none at the end."""
+    """Return the next records in the order of discovery; an empty list at the end."""
     sizes = tx.all(_RECORD_SIZES[tx.is_postgres], values(run_id=run_id, after=after))
     return records_queries.of_run(tx, run_id, after, _fitting(sizes)) if sizes else []
 
@@ -96,14 +96,14 @@ def next_pages(tx: Tx, run_id: str, after: int) -> list[ArchivedPage]:
 
 
 def next_pages_with_records(tx: Tx, run_id: str, after: int) -> list[tuple[ArchivedPage, list[Any]]]:
-    """The next pages, each with the data of its records."""
+    """Return the next pages, each with the data of its records."""
     found = next_pages(tx, run_id, after)
     keys = [first(tx.all(_KEY, values(id=page.id))) for page in found]
     return [(page, _records_of(tx, run_id, key[0]) if key else []) for page, key in zip(found, keys, strict=True)]
 
 
 def _records_of(tx: Tx, run_id: str, key: str) -> list[Any]:
-    """The second record of a page has the key of the item and `#2`."""
+    """Return the records of a page. The second record has the item's key with `#2`."""
     found: list[Any] = []
     while row := first(tx.all(_DATA, values(run_id=run_id, key=key if not found else f"{key}#{len(found) + 1}"))):
         found.append(from_json(row[0]))
@@ -111,7 +111,7 @@ def _records_of(tx: Tx, run_id: str, key: str) -> list[Any]:
 
 
 def _fitting(sizes: list[Row]) -> int:
-    """The number of rows to read in this batch; at least one."""
+    """Return the number of rows to read in this batch; at least one."""
     total = 0
     for count, (size,) in enumerate(sizes):
         total += size

@@ -1,4 +1,4 @@
-"""Migrates an installation from its SQLite file to PostgreSQL. If killed, exactly one of the two is authoritative.
+"""Migrate an installation from its SQLite file to PostgreSQL. If killed, exactly one of the two is authoritative.
 
 1. The file is marked MOVING. It stays authoritative.
 2. Under the write lock of the file, one transaction of the target copies everything and marks the target ARRIVING:
@@ -6,8 +6,8 @@
 3. The file is marked MOVED, and refuses every write from then on.
 4. The target is marked ARRIVED.
 
-Killed before step 3, the file stays in use, and the next migration replaces the contents of the target. Killed between
-3 and 4, the next migration only does step 4.
+If it is killed before step 3, the file stays in use, and the next migration replaces the contents of the target. If it
+is killed between 3 and 4, the next migration only does step 4.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,7 +33,7 @@ from corral.store.to_postgres import rows as move_rows
 from corral.store.to_postgres import target as move_target
 from corral.store.to_postgres.target import Target
 
-# A target in use is reported, not waited for; and its commits must be durable.
+# A target in use is reported instead of waited for; its commits must be durable.
 _OURS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
 _NOT_MOVED = "nothing was moved, the old database goes on as before; please report this"
 _START_THERE = "set APP_DATABASE_URL to the PostgreSQL database, and Corral starts there"
@@ -59,7 +59,7 @@ class Moved:
 
 
 def plan(path: Path, url: str) -> Plan:
-    """What a migration would do, and what prevents it. Changes nothing."""
+    """Return what a migration would do, and what prevents it. Changes nothing."""
     place = move_target.place_of(url)
 
     def look(source: Any) -> tuple[str, dict[str, int], int]:
@@ -80,7 +80,7 @@ def move(path: Path, url: str, report_progress: Progress, *, clock: Clock | None
     _check_file(path)
     done = _read_quietly(path, migration_marks.of_file)
     if done is None or done.state is not MoveState.MOVED:
-        # As a start does: migrate to the current schema version, with the clock of this boot.
+        # Like a start: migrate to the current schema version, with the clock of this boot.
         bring_up(path, clock)
     points = CommitPoints()
     with connect(url, "the target address") as target:
@@ -101,7 +101,7 @@ def _prepare(target: Target, url: str) -> None:
 
 
 def _finish(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
-    """Finish a migration that was killed after it closed the file: mark the target as arrived."""
+    """Finish a migration that was killed after it closed the file: mark the target as ARRIVED."""
     found = move_target.read_mark(target)
     if found is None or found.id != done.id:
         raise StorageUnusable(
@@ -172,19 +172,19 @@ class _Move:
         return rows
 
     def _now_ms(self) -> int:
-        """The clock of the file, as `SqliteDatabase` computes it."""
+        """Return the clock of the file, as `SqliteDatabase` computes it."""
         [(offset_ms,)] = self.source.execute("SELECT value FROM corral_meta WHERE key = 'offset_ms'").fetchall()
         return self.clock.since_boot_ms() + int(offset_ms)
 
 
 @contextmanager
 def _lock(path: Path) -> Iterator[Any]:
-    """The file in an open transaction with the write lock held; uncommitted changes are rolled back at the end."""
+    """Yield the file in an open transaction with the write lock; uncommitted changes are rolled back at the end."""
     process_lock = sqlite_file.WriteLock(path)
     source = sqlite_file.connect(path)
     try:
         sqlite_file.prepare(source)
-        source.execute("PRAGMA cache_size=-4096")  # what is read once need not be kept
+        source.execute("PRAGMA cache_size=-4096")  # rows are read only once, so no cache is needed
         with process_lock.hold():
             sqlite_file.wait_until(lambda: _try_begin(source), f"{path} is locked by another program")
             migration_marks.refuse_moved(source, path)
@@ -212,7 +212,7 @@ def _instance(source: Any) -> str:
 
 
 def _check_file(path: Path) -> str:
-    """The schema version of an intact file of Corral."""
+    """Return the schema version of an intact file of Corral."""
     version = version_of(f"sqlite:///{path}")
     if version is None:
         raise StorageUnusable(f"{path} does not exist: there is nothing to migrate", hint=_START_THERE)

@@ -18,26 +18,26 @@ from corral.store.tx import Row
 # Tables about the processes and clock of the old installation.
 _LEFT_OUT = {nodes.name, host_quotas.name}
 _META_LEFT_OUT = ("boot_id", "offset_ms", "move")
-# Times of the steady clock, which differs between the databases. All other times are calendar times.
+# Columns on the steady clock, which differs between the databases. All other times are calendar times.
 STEADY = {
     "runs": ("due_at", "lease_until"),
     "items": ("due_at",),
     "loops": ("lease_until",),
     "hosts": ("opened_at", "probed_at", "blocked_until", "updated_at"),
 }
-# 0 and 1 stand for "at once" in these columns, and are no times.
+# In these columns, 0 and 1 mean "at once" and are not times.
 _NO_TIME = 1
 _TELL_EVERY = 1000
 _AT_ONCE = 1000
 _LARGE_AT_ONCE = 20
 
-RowProgress = Callable[[int], None]  # how many rows are done
+RowProgress = Callable[[int], None]  # number of rows done
 Target = psycopg.Connection[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Equal for the same rows in any order."""
+    """A checksum that is equal for the same rows in any order."""
 
     rows: int
     checksum: int
@@ -64,7 +64,7 @@ def copy(source: Any, target: Target, table: sa.Table, shift_ms: int, report_pro
 
 
 def sum_of(target: Target, table: sa.Table, report_progress: RowProgress) -> Sum:
-    """The sum of the rows that arrived, read back."""
+    """Return the sum of the rows that arrived, read back."""
     summing = _Summing(table, report_progress)
     columns = [
         sql.SQL("{}::text").format(sql.Identifier(column.name)) if _is_document(column) else sql.Identifier(column.name)
@@ -155,7 +155,7 @@ class _Summing:
 
 
 def _canonical(text: str) -> str:
-    """PostgreSQL keeps what a document says, not how: keys in its own order, numbers in its own spelling."""
+    """Return a canonical form: PostgreSQL keeps a document's content, not its key order or number format."""
     return json.dumps(json.loads(text, parse_float=_number), sort_keys=True, separators=(",", ":"))
 
 

@@ -36,7 +36,7 @@ def place_of(url: str) -> str:
 
 
 def faults(url: str, instance: str) -> list[str]:
-    """Why nothing can be moved there; nothing is changed."""
+    """Return why nothing can be migrated there; changes nothing."""
     with connect(url, "the target address") as target:
         version = version_in(target)
         schema.check_version(version, WHERE)
@@ -44,7 +44,10 @@ def faults(url: str, instance: str) -> list[str]:
 
 
 def find_conflicts(target: Target, instance: str) -> list[str]:
-    """Reasons not to use the target. An unfinished migration of the same installation is no reason: it is replaced."""
+    """Return reasons not to use the target.
+
+    An unfinished migration of the same installation is none: it is replaced.
+    """
     mark = read_mark(target)
     is_ours = mark is not None and mark.instance == instance and mark.state is MoveState.ARRIVING
     return [] if is_ours else _with_rows(target)

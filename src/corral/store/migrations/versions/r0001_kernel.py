@@ -8,8 +8,7 @@ revision = "0001"
 down_revision = None
 
 _Document = sa.Text().with_variant(JSONB(), "postgresql")
-# Spelled out: for IN (…) SQLite builds a table of its own every time a row is checked, which costs more than the rest
-# of the update.
+# Spelled out: for IN (…), SQLite builds a temporary table for each row check, which costs more than the update.
 _TERMINAL = "({0} = 'completed' OR {0} = 'partial' OR {0} = 'failed' OR {0} = 'cancelled')"
 
 
@@ -65,7 +64,7 @@ def _create_runs() -> None:
         sa.Column("retry_of", sa.Text),
         sa.Column("parent_id", sa.Text),
         sa.Column("seq", sa.Integer, nullable=False),
-        # A running run without a lease could never be taken back: such a row cannot be written.
+        # A running run without a lease could never be taken back, so such a row is rejected.
         sa.CheckConstraint(
             "state <> 'running' OR (lease_until IS NOT NULL AND owner IS NOT NULL)", name="running_has_lease"
         ),
@@ -94,7 +93,7 @@ def _create_histories() -> None:
         sa.Column("kind", sa.Text, nullable=False),
         sa.Column("meta", _Document, nullable=False),
         sa.Column("created_at", sa.BigInteger, nullable=False),
-        # Positions are given to clients as resume points: a pruned one must not be used again.
+        # Clients use positions as resume points, so the position of a pruned event must not be reused.
         sqlite_autoincrement=True,
     )
     op.create_index("events_by_run", "events", ["run_id", "seq"], unique=True)
@@ -137,7 +136,7 @@ def _partial_index(name: str, table: str, columns: list[str], condition: str) ->
 
 
 def _close_terminal_states() -> None:
-    """The second wall behind the guarded updates: a finished run cannot change state, whoever asks."""
+    """Second check behind the guarded updates: no statement can change the state of a finished run."""
     if op.get_bind().dialect.name == "sqlite":
         op.execute(
             f"CREATE TRIGGER runs_terminal BEFORE UPDATE OF state ON runs WHEN {_TERMINAL.format('OLD.state')} "

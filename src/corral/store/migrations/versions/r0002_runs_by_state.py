@@ -1,4 +1,4 @@
-"""Listing by state stays quick beside a million finished runs."""
+"""Keep listing by state fast beside a million finished runs."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -6,7 +6,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-# `completed` has no index: almost every finished run is, so the newest are found by walking the ids.
+# `completed` has no index: almost every finished run is completed, so the newest are found by walking the ids.
 _LISTED = ("queued", "held", "partial", "failed", "cancelled")
 
 

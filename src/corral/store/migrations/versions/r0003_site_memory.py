@@ -1,4 +1,4 @@
-"""What sites have taught us: which strategy fills which fields."""
+"""Site memory: which strategy fills which fields."""
 
 import sqlalchemy as sa
 from alembic import op

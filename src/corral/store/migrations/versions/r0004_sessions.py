@@ -1,4 +1,4 @@
-"""Sessions of jobs, sealed, and what waits for a person."""
+"""Sealed sessions of jobs, and interventions that wait for a person."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""How pages can be filled without a browser."""
+"""Recipes, which fill pages without a browser."""
 
 import sqlalchemy as sa
 from alembic import op

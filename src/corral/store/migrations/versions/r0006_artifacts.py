@@ -1,4 +1,4 @@
-"""What runs leave behind (screenshots and HTML of pages that failed), and which key seals the proxy of a job."""
+"""Artifacts of runs (screenshots and HTML of failed pages), and the key that seals the proxy of a job."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Crawls: the items of a run, and how many of them are in which state."""
+"""Crawls: the items of a run, and their number in each state."""
 
 import sqlalchemy as sa
 from alembic import op

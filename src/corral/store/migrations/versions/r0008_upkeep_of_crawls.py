@@ -1,4 +1,4 @@
-"""Statistics of sites, crawls that are to be kept, and what is left of those that are forgotten."""
+"""Site statistics, pinned crawls, and the remaining rows of deleted crawls."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Exports: the records of a run in their order, and the pages of crawls that keep them."""
+"""Exports: the records of a run in order, and the archived pages of crawls."""
 
 import sqlalchemy as sa
 from alembic import op

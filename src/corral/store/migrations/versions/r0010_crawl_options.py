@@ -1,4 +1,4 @@
-"""Crawls: what their further options keep of an item, of a host and of a template."""
+"""Crawls: columns for further options about items, hosts and templates."""
 
 import sqlalchemy as sa
 from alembic import op

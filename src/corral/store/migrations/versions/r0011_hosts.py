@@ -1,4 +1,4 @@
-"""The gates of hosts, and which runs wait for one."""
+"""Host limits, and the runs that wait for a host."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Crawls that several workers share, each with hosts of its own."""
+"""Crawls that several workers share, each with its own hosts."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -30,9 +30,9 @@ def upgrade() -> None:
     op.add_column("crawls", sa.Column("shared", sa.SmallInteger, nullable=False, server_default="0"))
     op.add_column("items", sa.Column("share", sa.SmallInteger, nullable=False, server_default="0"))
     _index("items_next", "items", ["run_id", "share", "due_at", "rank", "id"], "state = 'pending'")
-    # Nobody asks for what is next without naming a share any more.
+    # Every query for the next item now names a share.
     op.drop_index("items_pending", "items")
-    # Who helps with a crawl is claimed apart, and waits in no queue that anybody looks at.
+    # Crawl helpers are claimed separately and wait in no ordinary queue.
     op.drop_index("runs_queued_light", "runs")
     light = "state = 'queued' AND resolved_strategy <> 'browser' AND kind <> 'crawl' AND kind <> 'share'"
     _index("runs_queued_light", "runs", ["priority", "due_at", "id"], light)

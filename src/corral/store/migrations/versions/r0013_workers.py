@@ -1,4 +1,4 @@
-"""Nodes on record."""
+"""Registered nodes."""
 
 import sqlalchemy as sa
 from alembic import op

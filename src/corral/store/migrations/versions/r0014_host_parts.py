@@ -1,4 +1,4 @@
-"""Whose turns those of a host are, where several nodes ask it."""
+"""The slots of each node at hosts that several nodes use."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Runs count interruptions apart from losses, know their host, and wait for it outside the range of a claim."""
+"""Count interruptions apart from losses, record the host of a run, and exclude waiting runs from claims."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -28,5 +28,5 @@ def upgrade() -> None:
     waiting = sa.text("state = 'queued' AND waiting_host IS NOT NULL")
     columns = ["waiting_host", "priority", "due_at", "id"]
     op.create_index("runs_waiting", "runs", columns, sqlite_where=waiting, postgresql_where=waiting)
-    # Who had two losses was to be executed alone; that level is now called 2.
+    # A run with two losses had to be executed alone; that level is now 2.
     op.execute("UPDATE runs SET suspect = 2 WHERE suspect > 0")

@@ -1,4 +1,4 @@
-"""Pages that are missing, and addresses that are fetched after all others."""
+"""Missing pages, and URLs that are fetched after all others."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -12,7 +12,7 @@ def upgrade() -> None:
         op.add_column("crawls", sa.Column(name, sa.BigInteger, nullable=False, server_default="0"))
     _index("items_deferred", ["run_id", "rank", "id"], "state = 'deferred'")
     _index("items_missing", ["run_id", "id"], "state = 'missing'")
-    # Nothing that was skipped is looked for by its template any more.
+    # No query looks for skipped items by template any more.
     op.drop_index("items_held", "items")
 
 

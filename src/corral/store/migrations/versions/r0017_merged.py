@@ -1,4 +1,4 @@
-"""How many addresses of a crawl differ from others only in a session id."""
+"""Count the URLs of a crawl that differ from others only in a session id."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Deferred addresses in the order of the growth of their templates."""
+"""Order deferred URLs by the growth of their templates."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -14,7 +14,7 @@ _TABLES = {
     "leftovers": "purge_queue",
     "workers": "nodes",
 }
-# By the new name of the table.
+# Keyed by the new table name.
 _COLUMNS = {
     "crawl_helpers": {
         "holder": "helper_run_id",
@@ -38,8 +38,8 @@ _IN_ORDER = ["priority", "due_at", "id"]
 
 
 def upgrade() -> None:
-    # SQLite cannot rename an index, so those with an old name or an old value are made anew. All others follow their
-    # columns: renaming one rewrites no row and no index, however large the table is.
+    # SQLite cannot rename an index, so indexes with an old name or an old value are created again. All others follow
+    # their columns: renaming a column rewrites no row and no index, however large the table is.
     op.drop_index("crawl_pins_news", "crawl_pins")
     op.drop_index("host_parts_by_owner", "host_parts")
     op.drop_index("runs_queued_light", "runs")

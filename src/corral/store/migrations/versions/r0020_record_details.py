@@ -1,4 +1,4 @@
-"""Records keep how each of their values came about."""
+"""Records store how each of their values was found."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""Profiles of good data, and the runs whose records are kept apart because of their verdict."""
+"""Profiles of good data, and the runs whose records are withheld because of their verdict."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -33,7 +33,7 @@ _new = postgresql.insert(coverage_absences).values(
     run_id=param("run_id"),
     evidence=param("evidence"),
 )
-# Two notes of one run, or of an attempt that is repeated after a crash, are one observation.
+# Two notes of one run, or of an attempt repeated after a crash, are one observation.
 _NOTE = _new.on_conflict_do_update(
     index_elements=["source", "key"],
     set_={
@@ -52,7 +52,7 @@ _NOTE_WITHOUT_RUN = _new.on_conflict_do_update(
         "evidence": param("evidence"),
     },
 ).returning(coverage_absences.c.key)
-# Runs of gap tasks that have ended: what they reported as absent is noted before the next comparison.
+# Ended runs of gap tasks: the absences they reported are noted before the next comparison.
 _ENDED = (
     sa.select(coverage_tasks.c.id, runs.c.id, runs.c.stats)
     .select_from(
@@ -91,7 +91,7 @@ def gap_tasks(tx: Tx, source: str) -> list[GapTask]:
 
 
 def replace_gap_tasks(tx: Tx, source: str, tasks: Sequence[GapTask]) -> None:
-    # A task may have ended since the absences were read: what it reported would be lost with it.
+    # A task may have ended since the absences were read; its report would be lost with its row.
     note_reported_absences(tx)
     tx.run(_FORGET_TASKS, values(source=source))
     if tasks:
@@ -145,7 +145,7 @@ def note_absences(tx: Tx, notes: Sequence[AbsenceNote], source: str, task_id: st
 
 
 def note_reported_absences(tx: Tx) -> int:
-    """Note what the scripts of gap tasks reported as absent; a repeated call adds nothing."""
+    """Note the absences that the scripts of gap tasks reported; a repeated call adds nothing."""
     new = 0
     for task_id, run_id, stats in tx.all(_ENDED):
         notes, _ = read_absences([{"absent": from_json(stats).get("absent") or []}], run_id)
@@ -167,6 +167,6 @@ def add_report(tx: Tx, report: Mapping[str, Any], run_id: str | None) -> None:
 
 
 def read_report(tx: Tx, run_id: str | None = None) -> StoredReport | None:
-    """The latest report, or that of a run."""
+    """Return the latest report, or that of a run."""
     row = first(tx.all(_LATEST) if run_id is None else tx.all(_OF_RUN, values(run_id=run_id)))
     return None if row is None else StoredReport(row[1], from_json(row[3]))

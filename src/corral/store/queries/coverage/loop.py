@@ -1,4 +1,4 @@
-"""The row of the autonomous loop. The node that holds its lease is the only one that reconciles."""
+"""The row of the autonomous loop. Only the node that holds its lease reconciles."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ _CONFIGURE = (
     .on_conflict_do_update(index_elements=["id"], set_=_SET)
 )
 _STOP = sa.update(loops).values(is_on=0)
-# Of several nodes one wins: the others find the lease taken.
+# Only one of several nodes succeeds: the others find the lease taken.
 _TAKE = (
     sa.update(loops)
     .where(

@@ -42,7 +42,7 @@ def _entry(data: Any, created_at: int, fields: Mapping[str, str]) -> Entry | Non
 
 
 def _find(data: Any, path: str) -> str | int | None:
-    """The value of a field, or of a field inside it: `game.id`."""
+    """Return the value of a field, or of a nested field: `game.id`."""
     value = data
     if isinstance(data, Mapping) and path in data:
         value = data[path]

@@ -1,14 +1,14 @@
 """Which items a worker of a crawl may take: the coordinator assigns hosts and concurrency to its helpers.
 
-Items belong to a worker by their number (`items.helper`). The coordinator moves the items of a host to the helper that
-owns the host when it comes across them on its way through the frontier. So each worker reads only its own items, and
-only those are moved that are about to be read. The way of a host:
+Items belong to a worker by their number (`items.helper`). When the coordinator, on its way through the frontier, comes
+across items of a host that a helper owns, it moves them to that helper. So each worker reads only its own items, and
+only items that are about to be read are moved. The states of a host:
 
     unowned ──────────────────────────────────► ARRIVED ──────────► SETTLED ─────────► unowned
        │          (no page is being read)          ▲  (the helper is told)  (the helper left)
        └──► LEAVING ───────────────────────────────┘
-        (the coordinator    (its last page
-         is reading pages)   has ended)
+            (the coordinator    (its last page
+             is reading pages)   has ended)
 """
 
 from collections.abc import Iterable, Sequence
@@ -44,7 +44,7 @@ from corral.store.queries.runs import runs as runs_queries
 from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items
 from corral.store.tx import Row, Tx, first, insert_all, is_state, param, values
 
-# Rows that the coordinator reads beyond those it takes: to find items of helpers, and, where one wants work, hosts.
+# Rows that the coordinator reads beyond those it takes: it looks for helpers' items and, if one wants work, for hosts.
 _LOOKAHEAD = 16
 _FAR_LOOKAHEAD = 128
 
@@ -89,7 +89,7 @@ _HAS_HELPERS = sa.update(crawls).where(crawls.c.run_id == param("run_id")).value
 
 
 class AssignedRows(NamedTuple):
-    """The rows that the worker of this step may lease, and what else its answer says."""
+    """The rows that the worker of this step may lease, and the rest of its answer."""
 
     rows: Sequence[Row]  # in order
     helpers: Sequence[HelperState] = ()
@@ -97,7 +97,7 @@ class AssignedRows(NamedTuple):
     lost_hosts: Sequence[str] = ()
     gained_hosts: Sequence[str] = ()
     own_hosts: int = 0  # hosts with due pages that stay with the coordinator
-    has_more: bool = False  # there may be rows behind these
+    has_more: bool = False  # there may be further rows
 
 
 def assign_rows(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> AssignedRows:
@@ -160,7 +160,7 @@ def _release_inactive_helpers(tx: Tx, context: CrawlStepContext) -> list[str]:
 
 
 def _grant_concurrency(tx: Tx, context: CrawlStepContext, report: BatchReport, active: Sequence[Helper]) -> int:
-    """Save what each helper may read at once; return what is left for the coordinator."""
+    """Save the concurrency of each helper; return the rest, which is the coordinator's."""
     current = {helper.number: helper.concurrency for helper in active}
     split = split_concurrency(context.bounds.concurrency, report.at_once, current)
     for helper in active:
@@ -182,7 +182,9 @@ def _window_size(room: int, *, wants_work: bool) -> int:
 def _assign_window(
     tx: Tx, context: CrawlStepContext, window: Sequence[Row], active: Sequence[Helper]
 ) -> tuple[list[str], list[Row], int]:
-    """Assign the hosts of these rows; return the hosts given away, the coordinator's own rows and its hosts' number."""
+    """Assign the hosts of these rows; return the assigned hosts, the coordinator's own rows and the number of its
+    hosts.
+    """
     busy = _busy_hosts(tx, context, window)
     leaving = _complete_handovers(tx, context.run_id, busy)
     owners = _owners_of(tx, context.run_id, {_host_key(row) for row in window})
@@ -204,7 +206,7 @@ def _host_key(row: Row) -> str:
 def _busy_hosts(tx: Tx, context: CrawlStepContext, window: Sequence[Row]) -> set[str]:
     """Return the hosts that the coordinator cannot give away at once."""
     leased = {host_key_of(row[0]) for row in tx.all(_LEASED_HOSTS, values(run_id=context.run_id, helper=COORDINATOR))}
-    # The coordinator tries pages that may have killed a worker apart, so their hosts stay with it.
+    # The coordinator itself retries pages that may have killed a worker, so it keeps their hosts.
     return leased | {_host_key(row) for row in window if row[LOSSES]}
 
 
@@ -224,7 +226,7 @@ def _assign_unowned(
     *,
     already_served: Iterable[int],
 ) -> HostAssignment:
-    """Give hosts to the helpers that want work and are not about to get one."""
+    """Give hosts to helpers that want work and are not about to get a host."""
     served_before = set(already_served)
     wanting = [helper.number for helper in active if helper.wants_work and helper.number not in served_before]
     free = [host for host in unowned if host not in busy]
@@ -248,7 +250,7 @@ def _move_items(tx: Tx, run_id: str, window: Sequence[Row], owners: dict[str, in
         return list(window)
     tx.many(_MOVE_ITEM, [values(id=id_, helper=number) for id_, number in moving.items()])
     receivers = set(moving.values())
-    # A helper that gets pages has work, whatever it reported before.
+    # A helper that gets pages has work, whatever it has reported.
     for state in helpers.list_helpers(tx, run_id):
         if state.helper.is_done and state.helper.number in receivers:
             helpers.save_helper(tx, run_id, state.helper._replace(is_done=False))
@@ -273,7 +275,7 @@ def _owners_of(tx: Tx, run_id: str, host_keys: Iterable[str]) -> dict[str, int]:
 
 
 def hosts_of_helper(tx: Tx, context: CrawlStepContext, links: Iterable[tuple[DiscoveredLink, int | None]]) -> set[str]:
-    """Return the hosts of these links that the helper of this step owns: such links are its own at once."""
+    """Return the hosts of these links that the helper of this step owns: it owns such links at once."""
     hosts = sorted({link.host for link, _ in links if link.reason is None})
     wanted = [values(run_id=context.run_id, host_key=host_key_of(host)) for host in hosts]
     owners = tx.many_returning(_OWNER_OF, wanted) if wanted else []
@@ -305,7 +307,7 @@ def depth_limit(tx: Tx, context: CrawlStepContext, due: Sequence[Row], states: S
 
 
 def complete_batch(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, batch: Batch, room: int) -> Batch:
-    """Add to a batch what a worker that shares its crawl has to know; start helpers where they are worth it."""
+    """Complete the batch for a worker that shares its crawl, and start helpers if they are worth it."""
     started = _start_helpers(tx, context, assigned, batch.items) if context.is_coordinator else 0
     if not context.has_helpers:
         concurrency = context.bounds.concurrency if context.bounds.workers > 1 else None
@@ -318,7 +320,7 @@ def complete_batch(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, ba
 
 
 def _must_wait(context: CrawlStepContext, assigned: AssignedRows, room: int) -> bool:
-    """A crawl is not over while a helper has work, or has not yet reported that it has none."""
+    """Return whether the crawl must wait: a helper still has work, or has not yet reported that it has none."""
     active = [state for state in assigned.helpers if state.is_active]
     if not active:
         return assigned.has_more
@@ -330,7 +332,7 @@ def _must_wait(context: CrawlStepContext, assigned: AssignedRows, room: int) -> 
 def _add_host_knowledge(
     tx: Tx, run_id: str, traps: dict[str, Any] | None, assigned: AssignedRows
 ) -> dict[str, Any] | None:
-    """What was learned about the templates of a host goes to the worker that gets the host."""
+    """Add the template knowledge about a host to the batch of the worker that gets the host."""
     if not (assigned.gained_hosts or assigned.lost_hosts):
         return traps
     known = item_traps.knowledge_of(tx, run_id, set(assigned.gained_hosts)) if assigned.gained_hosts else None
@@ -346,7 +348,7 @@ def _start_helpers(tx: Tx, context: CrawlStepContext, assigned: AssignedRows, le
     pending = int(min(context.counts["pending"], room_in(bounds, context.item_counts, Spent.of(context.counts))))
     joining = [state for state in assigned.helpers if state.may_join]
     if any(not state.is_active or state.helper.wants_work for state in joining):
-        return 0  # helpers that are active or on their way come first
+        return 0  # active and queued helpers come first
     hosts = assigned.own_hosts if joining else len({host_key_of_url(item.url) for item in leased})
     count = count_helpers_to_start(
         hosts=hosts, pending=pending, workers=bounds.workers, pages_each=bounds.pages_each, active=len(joining)

@@ -90,8 +90,8 @@ _FAILED_FOR = (
 
 
 class CrawlStatistics(NamedTuple):
-    states: dict[str, int]  # of crawls
-    done: int  # items of all of them
+    states: dict[str, int]  # number of crawls by state
+    done: int  # fetched items of all crawls
     failed: int
     reasons: "Counter[str]"  # failed items by the code of their failure
 
@@ -112,7 +112,7 @@ def now(tx: Tx, run_id: str) -> CrawlNow:
 
 
 def waiting(tx: Tx, run_id: str) -> tuple[str, str, float] | None:
-    """What a crawl waits for where nothing is due: a host, why, and for how many seconds."""
+    """Return the host that a crawl waits for if nothing is due, the reason, and the seconds."""
     row = first(tx.all(_NEXT_WAITING, values(run_id=run_id)))
     if row is None or row[2] <= tx.now_ms:
         return None
@@ -120,7 +120,7 @@ def waiting(tx: Tx, run_id: str) -> tuple[str, str, float] | None:
 
 
 def newest(tx: Tx, states: Sequence[RunState] | None, limit: int) -> list[tuple[Run, CrawlNow]]:
-    """Crawls, the newest first."""
+    """Return crawls, newest first."""
     wanted = tuple(RunState if states is None else states)
     rows = tx.all(_NEWEST, {**values(limit=limit), **{state.value: int(state in wanted) for state in RunState}})
     width = len(runs.columns)
@@ -143,24 +143,24 @@ def statistics(tx: Tx) -> CrawlStatistics:
 
 
 def reasons(tx: Tx, run_id: str) -> list[tuple[str, str, int]]:
-    """How many items are in which state for which reason."""
+    """Count items by state and reason."""
     rows = tx.all(_REASONS, values(run_id=run_id))
     return [(state, current_reason(reason) or "", int(count)) for state, reason, count in rows]
 
 
 def examples(tx: Tx, run_id: str, wanted: Sequence[str]) -> dict[str, str]:
-    """For each of these reasons, the first address that has it."""
+    """Return the first URL for each of these reasons."""
     found = {reason: first(tx.all(_EXAMPLE, values(run_id=run_id, reason=reason))) for reason in wanted}
     return {reason: row[0] for reason, row in found.items() if row is not None}
 
 
 def changes(tx: Tx, run_id: str) -> dict[str, int]:
-    """How many pages changed in which way since an earlier crawl."""
+    """Count pages by kind of change since an earlier crawl."""
     return {change: int(count) for change, count in tx.all(_CHANGES, values(run_id=run_id))}
 
 
 def list_held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
-    """Addresses that trap detection held back, by rule and template, with an example of each; the most first."""
+    """Return the URLs that trap detection held back, by rule and template with an example each; most frequent first."""
     found = []
     for reason, template, count, first_id in tx.all(_HELD_BACK, values(run_id=run_id, limit=limit)):
         row = first(tx.all(_BY_ID, values(id=first_id)))
@@ -170,7 +170,7 @@ def list_held_back(tx: Tx, run_id: str, limit: int) -> list[dict[str, Any]]:
 
 
 def list_gone(tx: Tx, run_id: str, limit: int) -> list[str]:
-    """Addresses of pages that an earlier crawl recorded, and that are no more."""
+    """Return the URLs of pages that an earlier crawl recorded and that no longer exist."""
     return [row[0] for row in tx.all(_GONE, values(run_id=run_id, limit=limit))]
 
 
@@ -181,7 +181,7 @@ def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> l
 
 
 def path_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
-    """The item, the one it was found on, and so on to the start."""
+    """Return the item, the item on whose page it was found, and so on to the start."""
     way: list[StoredItem] = []
     row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
     while row is not None:

@@ -67,7 +67,7 @@ _DELETE_CRAWL = sa.delete(crawls).where(crawls.c.run_id == param("run_id"))
 def add_crawl(
     tx: Tx, run: NewRun, drafts: Sequence[EventDraft], seeds: Sequence[DiscoveredLink], key: IdempotencyKey | None
 ) -> tuple[str, bool]:
-    """Write a run with its first items. Return its id; for a key that was used before, the id from then and True."""
+    """Write a run with its first items and return its id. For a key used before, return the earlier id and True."""
     [run_id], is_replayed = runs_queries.add(tx, [(run, drafts)], key)
     if run_id == run.id:
         _open_crawl(tx, run.id, seeds)
@@ -82,7 +82,7 @@ def _open_crawl(tx: Tx, run_id: str, seeds: Sequence[DiscoveredLink]) -> None:
 
 
 def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | None:
-    """Write what became of items and lease more of them; None where the lease of the run was lost."""
+    """Write the results of items and lease more of them; None if the lease of the run was lost."""
     context = helpers.verify_lease(tx, lease, bounds)
     if not isinstance(context, CrawlStepContext):
         return context
@@ -107,7 +107,7 @@ def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | N
 
 
 def _start_claim(tx: Tx, context: CrawlStepContext) -> bool:
-    """Begin where an earlier claim, or an earlier crawl, ended; True while more of that crawl is left to copy."""
+    """Continue where an earlier claim or an earlier crawl ended; True while items of that crawl remain to be copied."""
     if not context.is_coordinator:
         return False
     if context.epoch != context.lease.epoch:
@@ -125,7 +125,7 @@ def _copy_earlier_crawl(tx: Tx, context: CrawlStepContext) -> bool:
 
 
 def _release_lost(tx: Tx, context: CrawlStepContext, report: BatchReport) -> None:
-    """Release items that are leased to this worker and that it does not hold."""
+    """Release items that are leased to this worker although it does not hold them."""
     if helpers.count_leased(tx, context) != len(report.holding):
         _release_items(tx, context, frozenset(report.holding))
 
@@ -145,7 +145,7 @@ def _write_traps(tx: Tx, context: CrawlStepContext, report: BatchReport) -> dict
 
 
 def _assign_rows(tx: Tx, context: CrawlStepContext, report: BatchReport, room: int) -> AssignedRows:
-    """Assign pending rows; where none is left, promote deferred ones and assign those."""
+    """Assign pending rows; if none are left, promote deferred ones and assign those."""
     assigned = assignment.assign_rows(tx, context, report, room)
     if item_traps.promote(tx, context, room, assigned.rows, len(report.holding)):
         assigned = assignment.assign_rows(tx, context, report, room)

@@ -20,7 +20,7 @@ _OLDEST_DUE = sa.select(sa.func.min(runs.c.due_at)).where(is_state(runs.c.state,
 
 
 def load(tx: Tx, owner: str | None) -> CrawlLoad:
-    """With an owner, those that it holds are the active ones: others take up no room of its."""
+    """Return the load. With an owner, only crawls that it holds are active: others do not use its capacity."""
     active = {holder: int(count) for holder, count in tx.all(_ACTIVE)}
     since = tx.wall_ms - round(RECENT_S * 1000)
     done, failed = (int(number or 0) for number in tx.all(_RECENT, values(since=since))[0])

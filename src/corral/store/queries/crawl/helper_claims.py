@@ -1,4 +1,4 @@
-"""Claims of crawl helpers: a node claims them apart from other runs, when it has capacity left."""
+"""Claims of crawl helpers: a node claims them separately from other runs, when it has capacity left."""
 
 import sqlalchemy as sa
 
@@ -31,6 +31,6 @@ _CLAIM_OF = _claim(runs.c.parent_id == param("crawl"))
 
 
 def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, crawl: str | None) -> list[Lease]:
-    """Due helpers, of one crawl or of any."""
+    """Lease due helpers, of one crawl or of any."""
     taken = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms, limit=limit, crawl=crawl)}
     return claims.start_leases(tx, tx.all(_CLAIM if crawl is None else _CLAIM_OF, taken), owner)

@@ -1,7 +1,7 @@
 """The helpers of a crawl: joining, leaving, and the items they hold.
 
-Every function here runs while the row of the crawl is locked, so each worker sees what the previous step left. A helper
-is active while its run is running under the epoch that it joined with, so its death needs no message.
+Every function here runs while the row of the crawl is locked, so each worker sees the result of the previous step. A
+helper is active while its run is running under the epoch with which it joined, so its death needs no message.
 """
 
 from collections import Counter
@@ -22,12 +22,12 @@ from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items,
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
 COUNTED = (*Counts._fields, *Spent._fields, "dropped", "merged")
-# States of the handover of a host: settled; the coordinator still reads its pages; the helper has not been told.
+# Handover states of a host: settled; the coordinator still reads its pages; the helper has not been told.
 SETTLED, LEAVING, ARRIVED = 0, 1, 2
-# How soon a worker that waits for others asks again.
+# How soon a worker that waits for others polls again.
 POLL_S = 0.1
 
-# A literal: as a bound constant it would take the name of the parameter.
+# A literal: a bound constant would take the name of the parameter.
 _COORDINATOR: sa.ColumnClause[int] = sa.literal_column(str(COORDINATOR))
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = is_state(items.c.state, ItemState.LEASED)
@@ -37,7 +37,7 @@ _COLUMNS = (
     *(crawls.c[name] for name in COUNTED),
 )
 _AND_RUN = crawls.join(runs, runs.c.id == crawls.c.run_id)
-# This locks the row of the run: a cancellation either waits for this transaction, or is seen by it.
+# This locks the row of the run: a cancellation either waits for this transaction or is visible to it.
 _LOCK_AS_COORDINATOR = (
     sa.select(*_COLUMNS)
     .select_from(_AND_RUN)
@@ -49,7 +49,7 @@ _LOCK_AS_COORDINATOR = (
     )
     .with_for_update()
 )
-# A helper may go on while the crawl run is queued: another worker will claim it.
+# A helper may continue while the crawl run is queued: another worker will claim it.
 _LOCK_AS_HELPER = (
     sa.select(*_COLUMNS)
     .select_from(_AND_RUN)
@@ -112,13 +112,13 @@ _OVER = Batch((), Counts(), is_over=True)
 
 
 class CrawlStepContext(NamedTuple):
-    """The worker whose step this is, and the row of its crawl."""
+    """The worker of this step, and the row of its crawl."""
 
     lease: Lease
     bounds: Bounds
     run_id: str  # of the crawl
     number: int  # of the worker: COORDINATOR or that of a helper
-    epoch: int  # of the claim of the crawl run that last leased items
+    epoch: int  # epoch of the crawl run's claim that last leased items
     has_suspects: bool
     copied: int
     has_helpers: bool
@@ -135,7 +135,7 @@ class CrawlStepContext(NamedTuple):
 
 class HelperState(NamedTuple):
     helper: Helper
-    run_state: str | None  # None where retention has deleted the run
+    run_state: str | None  # None if retention has deleted the run
     run_epoch: int | None
 
     @property
@@ -149,7 +149,7 @@ class HelperState(NamedTuple):
 
 
 def verify_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:
-    """Lock the crawl of a lease; None where the lease was lost, a Batch where there is nothing to do for a helper."""
+    """Lock the crawl of a lease; return None if the lease was lost, a Batch if a helper has nothing to do."""
     if lease.run.kind == CRAWL_HELPER:
         return _verify_helper_lease(tx, lease, bounds)
     run_id = lease.run_id
@@ -175,7 +175,8 @@ def _verify_helper_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepConte
     context = _context(lease, bounds, helper.number, row)
     if helper.epoch != lease.epoch:
         if helper.epoch or tx.all(_HAS_PENDING, values(run_id=run_id, helper=helper.number)):
-            # The coordinator first takes back what an earlier claim of this run left; until then it cannot join.
+            # The coordinator first takes back the items of an earlier claim of this run; until then, no helper can
+            # join.
             size = context.counts["size"]
             return Batch((), context.item_counts, size, POLL_S, at_once=0, is_shared=True)
         _join(tx, run_id, helper, lease)
@@ -183,7 +184,7 @@ def _verify_helper_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepConte
 
 
 def _join(tx: Tx, run_id: str, helper: Helper, lease: Lease) -> None:
-    """Record that a helper has joined. It may read nothing until the coordinator has made room for it."""
+    """Record that a helper has joined. It may read nothing until the coordinator grants it concurrency."""
     joined = helper._replace(epoch=lease.epoch, concurrency=0, target_concurrency=0, wants_work=True, is_done=False)
     save_helper(tx, run_id, joined)
     _add_event(tx, run_id, EventKind.HELPER_JOINED, helper, worker=lease.owner)
@@ -209,7 +210,7 @@ def save_helper(tx: Tx, run_id: str, helper: Helper) -> None:
 
 
 def release_helper(tx: Tx, context: CrawlStepContext, helper: Helper) -> list[str]:
-    """Release the leased items of a helper that left, unread; return the hosts that no worker has any more."""
+    """Release the leased, unread items of a helper that left; return the hosts that no worker owns any more."""
     key = values(run_id=context.run_id, helper=helper.number)
     released = tx.run(_RELEASE, key)
     context.counts.update(pending=released, leased=-released)
@@ -221,14 +222,14 @@ def release_helper(tx: Tx, context: CrawlStepContext, helper: Helper) -> list[st
 
 
 def take_over_items(tx: Tx, run_id: str, state: HelperState) -> None:
-    """Move some pending items of an inactive helper to the coordinator; delete the helper once it has none left."""
+    """Move some pending items of an inactive helper to the coordinator; delete a helper without items."""
     moved = tx.run(_TAKE_OVER, values(run_id=run_id, helper=state.helper.number))
     if moved < MAX_ROWS and not state.may_join:
         tx.run(_DROP, values(run_id=run_id, number=state.helper.number))
 
 
 def leave(tx: Tx, context: CrawlStepContext) -> None:
-    """Record the last step of a worker. With the coordinator all helpers end, so that nothing is written after it."""
+    """Record the last step of a worker. All helpers end with the coordinator, so nothing is written after it."""
     if not context.is_coordinator:
         helper = find_helper(tx, context.run_id, context.lease.run_id)
         if helper is not None:  # the coordinator takes its hosts back, as it does when a helper dies
@@ -256,14 +257,14 @@ def _add_event(tx: Tx, run_id: str, kind: EventKind, helper: Helper, **more: Any
 
 
 def count_leased(tx: Tx, context: CrawlStepContext) -> int:
-    """Return how many items this worker holds; without helpers, the count of the crawl is the same."""
+    """Return how many items this worker holds; without helpers, this equals the count of the crawl."""
     if not context.has_helpers:
         return context.counts["leased"]
     return int(tx.all(_COUNT_LEASED, values(run_id=context.run_id, helper=context.number))[0][0])
 
 
 def release_items(tx: Tx, context: CrawlStepContext, except_: Collection[int] = ()) -> None:
-    """Make the leased items of this worker pending again, except those that it still reads."""
+    """Make the leased items of this worker pending again, except those that it is still reading."""
     key = values(run_id=context.run_id, helper=context.number)
     lost = [row[0] for row in tx.all(_LEASED_IDS, key) if row[0] not in except_]
     released = tx.many(_RELEASE_ONE, [values(id=each) for each in lost]) if lost else 0

@@ -1,4 +1,4 @@
-"""How many pages a crawl requests from each host, where its plan limits them."""
+"""Count the pages that a crawl requests from each host, if its plan limits them."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -12,13 +12,13 @@ from corral.store.queries.crawl.rows import ATTEMPT, HOST, KIND
 from corral.store.tables import crawl_hosts, items
 from corral.store.tx import Row, Tx, is_state, param, values
 
-# In one transaction; what is left of a host is skipped when its turn comes.
+# Per transaction; the remaining items of a host are skipped when their turn comes.
 _AT_ONCE = 1_000
 
 _OF_RUN = items.c.run_id == param("run_id")
 _IS_PAGE = is_state(items.c.kind, PAGE)
 _CLEAR = sa.delete(crawl_hosts).where(crawl_hosts.c.run_id == param("run_id"))
-# Requested, whatever the result; an item that was released unread is not.
+# Items count once requested, whatever the result; items that were released unread do not.
 _ASKED = sa.or_(items.c.state.in_(("done", "failed", "leased")), items.c.http_status.is_not(None), items.c.attempt > 1)
 _COUNT = sa.insert(crawl_hosts).from_select(
     ("run_id", "host", "pages"),
@@ -47,13 +47,13 @@ _SKIP = (
 
 
 def recount(tx: Tx, run_id: str) -> None:
-    """Count anew after items were released, because it is unknown which of them had been requested."""
+    """Count again after items were released, because it is unknown which of them had been requested."""
     tx.run(_CLEAR, values(run_id=run_id))
     tx.run(_COUNT, values(run_id=run_id))
 
 
 def within(tx: Tx, run_id: str, rows: Sequence[Row], most: int) -> list[Row]:
-    """Return the rows whose host has room for another page, and count them. Retries were counted before."""
+    """Return the rows whose host may have another page, and count them. Retries were counted before."""
     pages: dict[str, int] = {}
     kept: list[Row] = []
     new: Counter[str] = Counter()

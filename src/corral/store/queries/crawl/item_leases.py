@@ -19,7 +19,7 @@ _LEASE = (
     .values(state=ItemState.LEASED.value, updated_at=param("wall"))
 )
 
-Leased = tuple[tuple[Item, ...], float | None]  # items, and the seconds until the next one where there is none now
+Leased = tuple[tuple[Item, ...], float | None]  # items, and the seconds until the next one if none is due now
 
 
 def lease_items(tx: Tx, context: CrawlStepContext, room: int, assigned: AssignedRows) -> Leased:
@@ -30,14 +30,14 @@ def lease_items(tx: Tx, context: CrawlStepContext, room: int, assigned: Assigned
 
 
 def _lease_suspects(tx: Tx, context: CrawlStepContext, room: int) -> Leased | None:
-    """Lease pages that may have killed a worker, and nothing beside them; None where there are none."""
+    """Lease pages that may have killed a worker, and nothing else; None if there are none."""
     if not context.has_suspects or room <= 0 or not context.is_coordinator:
         return None
     rows = losses.suspects(tx, context.run_id)
     rows = None if rows is None else assignment.without_helper_hosts(tx, context, rows)
     if not rows:
         return None
-    # A worker that is still reading other pages finishes those first.
+    # A worker that is still reading other pages finishes them first.
     is_busy = helpers.count_leased(tx, context) > 0
     return _lease(tx, context, [] if is_busy else rows[:room]), None
 
@@ -56,12 +56,12 @@ def _lease_due(tx: Tx, context: CrawlStepContext, assigned: AssignedRows) -> Lea
     if limit is not None and chosen:
         chosen = _within_host_limit(tx, context, chosen, limit)
         if not chosen:
-            return (), 0.0  # pages of other hosts come with the next step
+            return (), 0.0  # the next step brings pages of other hosts
     return _lease(tx, context, chosen), None
 
 
 def _within_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], assigned: AssignedRows) -> Sequence[Row]:
-    """Leave out rows that lie deeper than a page that is still unread: its links decide how deep they really lie.
+    """Leave out rows deeper than a page that is still unread: its links may reduce their depth.
 
     Deferred items come last in any case.
     """
@@ -72,11 +72,11 @@ def _within_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], assigne
 
 
 def _within_host_limit(tx: Tx, context: CrawlStepContext, rows: Sequence[Row], limit: int) -> list[Row]:
-    """Leave out rows whose host has reached its limit, and skip what else is pending of that host."""
+    """Leave out rows whose host has reached its limit, and skip the host's other pending items."""
     kept = host_limits.within(tx, context.run_id, rows, limit)
     if len(kept) == len(rows):
         return kept
-    # Lease these first: whatever is pending afterwards is beyond the limit.
+    # Lease these first: everything that is pending afterwards is beyond the limit.
     tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in kept])
     ids = {row[0] for row in kept}
     skipped = host_limits.skip(tx, context.run_id, {row[HOST] for row in rows if row[0] not in ids})

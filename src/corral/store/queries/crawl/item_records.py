@@ -17,9 +17,9 @@ from corral.store.rows import ensure_json, from_json, to_json
 from corral.store.tables import records
 from corral.store.tx import Tx, insert_params, param, values
 
-_SAMPLE = 50  # rows that are read for examples of keys
+_SAMPLE = 50  # rows to read for examples of keys
 _INSERT = insert(records).values(insert_params(records)).on_conflict_do_nothing(index_elements=["run_id", "item_key"])
-# A page that was read again, because a nearer path to it was found.
+# For a page that is read again because a shorter path to it was found.
 _REPLACE = (
     insert(records)
     .values(insert_params(records))
@@ -64,16 +64,16 @@ def write_records(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResul
 
 
 def clear_duplicate_keys(tx: Tx, context: CrawlStepContext) -> None:
-    """At the end of a crawl, take a key from the rows that share it: the item key identifies each of them.
+    """At the end of a crawl, remove a key from all rows that share it: the item key then identifies each of them.
 
-    If the first of them kept it, the order of the pages would decide which row a later run is compared with.
+    If the first of them kept it, the order of pages would decide which row a later run is compared with.
     """
     if context.is_coordinator and context.bounds.record_key:
         tx.run(_CLEAR_KEYS, values(run_id=context.run_id))
 
 
 def count_row_keys(tx: Tx, run_id: str, key: Sequence[str]) -> dict[str, Any]:
-    """Rows of a crawl whose key another row has, with examples, and rows that lack a field of the key."""
+    """Count the rows of a crawl that share a key, with examples, and the rows that lack a field of the key."""
     [[duplicates, missing]] = tx.all(_COUNT_KEYS, values(run_id=run_id))
     found = tx.all(_CLEARED, values(run_id=run_id, limit=_SAMPLE)) if duplicates else []
     examples = [make_row_key(from_json(data), key) for (data,) in found]
@@ -99,12 +99,12 @@ def _record_values(
 
 
 def _choose_ignored(context: CrawlStepContext) -> frozenset[str] | None:
-    """None for a crawl without a job: it is rarely compared, and the digests are computed then."""
+    """Return the ignored fields; None for a crawl without a job, whose digests are computed when it is compared."""
     run, bounds = context.lease.run, context.bounds
     return None if run.job_id is None and not bounds.record_key and bounds.since is None else fields_to_ignore(run)
 
 
 def _identify(context: CrawlStepContext, item_key: str, data: str, ignored: frozenset[str]) -> tuple[str | None, str]:
-    """The row key and the digest of a record. The item key stands for a key that the record lacks."""
+    """Return the row key and the digest of a record. The item key replaces a key that the record lacks."""
     record, key = orjson.loads(data), context.bounds.record_key
     return (make_row_key(record, key) or item_key if key else None), digest_of(record, ignored)

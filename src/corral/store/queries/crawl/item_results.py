@@ -23,7 +23,7 @@ _PENDING = is_state(items.c.state, ItemState.PENDING)
 _LEASED = is_state(items.c.state, ItemState.LEASED)
 _OF_RUN = items.c.run_id == param("run_id")
 
-# A crawl that makes progress is not the reason that workers died: reset its losses.
+# A crawl that makes progress is not the cause of worker deaths: reset its losses.
 _RESET_LOSSES = sa.update(runs).where(runs.c.id == param("id"), runs.c.losses > 0).values(losses=0)
 _WRITE_RESULT = (
     sa.update(items)
@@ -56,7 +56,7 @@ _REQUEUE_TOO_DEEP = (
     .where(*_IS_DEEPER, is_state(items.c.state, "skipped"), items.c.reason == Refusal.TOO_DEEP.value)
     .values(_REQUEUED)
 )
-# One page marks a link nofollow, another page does not.
+# A link that one page marks as nofollow may be an ordinary link on another page.
 _REQUEUE_NOFOLLOW = (
     sa.update(items)
     .where(
@@ -75,11 +75,11 @@ _READ_AGAIN = (
 )
 _INITIAL_STATES = (ItemState.PENDING, ItemState.DEFERRED, ItemState.SKIPPED)
 
-_Link = tuple[DiscoveredLink, int | None]  # with the id of the item whose page has it
+_Link = tuple[DiscoveredLink, int | None]  # a link, and the id of the item whose page contains it
 
 
 def write_results(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:
-    """Write results of items that are still leased; a result of any other item came too late, and is dropped."""
+    """Write results of items that are still leased; drop any other result, which came too late."""
     if not results:
         return
     rows = tx.many_returning(_WRITE_RESULT, [_result_values(tx, result) for result in results])
@@ -106,7 +106,7 @@ def _count_results(context: CrawlStepContext, results: Iterable[ItemResult]) -> 
 
 
 def _write_links(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:
-    """Write the links of these results, as far as the limit of the crawl's items allows."""
+    """Write the links of these results, up to the item limit of the crawl."""
     links = [(link, result.id) for result in results for link in result.found]
     limit = context.bounds.max_items
     room = None if limit is None else max(0, limit - context.item_counts.discovered)
@@ -117,7 +117,7 @@ def _write_links(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult
 
 
 def _read_nearer_pages_again(tx: Tx, context: CrawlStepContext, results: Iterable[tuple[ItemResult, int]]) -> None:
-    """Read a page again where a nearer path to it was found meanwhile: its links lie nearer, too."""
+    """Read a page again if a shorter path to it was found meanwhile: its links have a smaller depth, too."""
     for result, depth in results:
         is_read = result.state in (ItemState.DONE, ItemState.SKIPPED)
         if result.depth is not None and depth < result.depth and is_read:
@@ -126,9 +126,9 @@ def _read_nearer_pages_again(tx: Tx, context: CrawlStepContext, results: Iterabl
 
 
 def _shorten_paths(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResult]) -> None:
-    """Use the shorter paths that a page knows which was read after deeper ones.
+    """Apply the shorter paths of pages that were read after deeper ones.
 
-    An item that was refused for its depth is wanted after all. An item that was read at a greater depth is read again,
+    An item that was refused for its depth becomes pending. An item that was read at a greater depth is read again,
     because its links were judged by that depth.
     """
     nearer = [
@@ -169,7 +169,7 @@ def _describe_dropped(result: ItemResult) -> str | None:
 def insert_links(
     tx: Tx, run_id: str, links: Sequence[_Link], context: CrawlStepContext | None = None, *, has_skipped: bool = False
 ) -> dict[str, int]:
-    """Insert links that are new as items; return by how much the counts of the crawl change."""
+    """Insert new links as items; return the change of the crawl's counts."""
     is_helper = context is not None and not context.is_coordinator
     own = assignment.hosts_of_helper(tx, context, links) if context is not None and is_helper else ()
     rows: dict[ItemState, list[dict[str, Any]]] = {state: [] for state in _INITIAL_STATES}
@@ -177,7 +177,7 @@ def insert_links(
         is_own = link.host in own and not link.reason
         number = context.number if context is not None and is_own else COORDINATOR
         rows[state_when_found(link)].append(_item_values(tx, run_id, link, parent, number))
-    # Pending ones first: a link that one page refuses and another one offers is read.
+    # Pending links first: a link that one page refuses and another one offers is read.
     pending = rows[ItemState.PENDING]
     followed = tx.many(_REQUEUE_NOFOLLOW, pending) if pending and has_skipped else 0
     new = {state.value: tx.many(_INSERT_ITEM, each) if each else 0 for state, each in rows.items()}

@@ -1,8 +1,8 @@
 """Pages that kill the process that reads them.
 
 When a worker dies, every item that it held is a suspect: the page that killed it, and dozens of others. Suspects are
-read apart: first a few together and nothing else, then each alone. The third worker that dies holds that page only; the
-page fails, and the crawl goes on.
+read separately: first a few together and nothing else, then each alone. The third worker that dies holds only the
+guilty page; that page fails, and the crawl continues.
 """
 
 import sqlalchemy as sa
@@ -35,7 +35,7 @@ _NOTE = (
     .values(suspects=1, leased=crawls.c.leased - param("ended"), failed=crawls.c.failed + param("ended"))
 )
 _CLEARED = sa.update(crawls).where(crawls.c.run_id == param("run_id")).values(suspects=0)
-# Its next worker executes nothing else.
+# The next worker of the run executes nothing else.
 _ISOLATE = sa.update(runs).where(runs.c.id == param("run_id")).values(suspect=int(Suspicion.ALONE))
 _RESET_LOSSES = sa.update(runs).where(runs.c.id == param("run_id")).values(losses=0, interruptions=0)
 _WORST = sa.select(sa.func.max(items.c.losses)).where(_OF_RUN, _LEASED)
@@ -50,9 +50,9 @@ _NEXT = (
 
 
 def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
-    """A worker died with items of this run in its hands, or of the crawl it helped with.
+    """Blame the items that a dead worker held, of this run or of the crawl it helped with.
 
-    It is certain only where the worker was in this run; else another run of the same worker may have done it.
+    The blame is certain only if the worker was executing this run; otherwise another of its runs may be the cause.
     """
     if run.kind not in WITH_ITEMS:
         return
@@ -75,7 +75,7 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
 
 
 def suspects(tx: Tx, run_id: str) -> list[Row] | None:
-    """Return the suspects to read now, with nothing beside them; None where none is due."""
+    """Return the suspects to read now, with nothing else; None if none is due."""
     key = values(run_id=run_id)
     found = tx.all(_NEXT, {**key, **values(now=tx.now_ms)})
     if not found:

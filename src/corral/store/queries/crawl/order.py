@@ -1,4 +1,4 @@
-"""Pages that had to wait for their host keep their position in the order of the frontier.
+"""Keep pages that had to wait for their host in the order of the frontier.
 
 The time at which such a page becomes due is a slot of its host: the first slots go to the pages of the host that were
 found first. Deferred pages come after all others of their host.
@@ -38,11 +38,11 @@ _PUT_OFF = sa.update(items).where(items.c.id == param("id")).values(due_at=param
 
 
 def restore(tx: Tx, context: CrawlStepContext, chosen: Sequence[Row]) -> Sequence[Row]:
-    """Return the chosen number of pages of each host in order of discovery, even if a later time is booked for them."""
+    """Return as many pages per host as were chosen, in order of discovery, even if they are booked for a later time."""
     key = values(run_id=context.run_id, helper=context.number)
     if not chosen or not tx.all(_HAS_WAITING, key):
         return chosen
-    # One that is tried again after a failure has a time of its own.
+    # The retry of a failed page has its own time.
     found = [row for row in chosen if _is_retry(row)]
     others = sorted((row for row in chosen if not _is_retry(row)), key=_by_host)
     for host, rows in groupby(others, key=_by_host):
@@ -56,7 +56,7 @@ def restore(tx: Tx, context: CrawlStepContext, chosen: Sequence[Row]) -> Sequenc
 
 
 def _exchange(tx: Tx, due: Sequence[Row], first: Sequence[Row]) -> None:
-    """Pages that were due wait instead of those that go before them. Deferred ones stay as they are: they are last."""
+    """Book the displaced pages for the times of the pages that overtake them. Deferred pages are last and stay."""
     going, were_due = {row[0] for row in first}, {row[0] for row in due}
     booked = sorted((row[DUE_AT], row[REASON]) for row in first if row[0] not in were_due)
     displaced = sorted((row for row in due if row[0] not in going and not _is_deferred(row)), key=_in_order)

@@ -1,4 +1,4 @@
-"""Incremental crawls: request the pages of an earlier crawl first, and copy the records of unchanged ones."""
+"""Incremental crawls: request the pages of an earlier crawl first, and copy the records of unchanged pages."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,9 +15,9 @@ from corral.store.tx import Tx, first, is_state, param, values
 
 FINISHED = -1
 
-# Held back then, it is not looked for now; a link to it may still be found.
+# Items that the earlier crawl held back are not copied; a link to one may still be found.
 _NOT_TAKEN = (Refusal.NOFOLLOW.value, *(trap.value for trap in Trap))
-# Along the ids, from where the last step was: an index that knows the run only would be sorted anew each time.
+# Walks along the ids from the last step's position: an index on the run alone would require a sort each time.
 _EARLIER = (
     sa.select(items.c.id, items.c.url, items.c.url_key, items.c.host, items.c.depth, items.c.lastmod)
     .where(
@@ -41,7 +41,7 @@ _RECORD = sa.select(records.c.data).where(records.c.run_id == param("since"), re
 
 
 def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[DiscoveredLink], int]:
-    """The next items of the earlier crawl that belong to this one, and where to go on."""
+    """Return the next items of the earlier crawl that belong to this one, and the position after them."""
     rows = tx.all(_EARLIER, values(since=since.run_id, after=after))
     found = [
         DiscoveredLink(url, key, host, depth, rank=float(depth), lastmod=lastmod)
@@ -54,7 +54,10 @@ def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[Discove
 
 
 def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ...]:
-    """With what is known of them from then. A server is asked about it only where there is a record to carry over."""
+    """Add the versions from the earlier crawl.
+
+    Conditional requests are sent only if there is a record to carry over.
+    """
     found = []
     for item in taken:
         row = first(tx.all(_VERSION, values(since=since.run_id, url_key=item.key)))
@@ -68,7 +71,7 @@ def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ..
 
 
 def with_records(tx: Tx, since: Since, ended: Sequence[ItemResult]) -> list[ItemResult]:
-    """With what the earlier crawl recorded of pages that have not changed, and were not sent again."""
+    """Add the earlier crawl's records of pages that have not changed and were not sent again."""
     return [
         each._replace(record=_record(tx, since, each)) if each.change is Change.UNCHANGED and not each.record else each
         for each in ended

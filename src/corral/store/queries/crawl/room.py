@@ -1,4 +1,4 @@
-"""The limit of URLs that a crawl stores."""
+"""The limit on the URLs that a crawl stores."""
 
 from collections.abc import Sequence
 
@@ -14,10 +14,10 @@ _Link = tuple[DiscoveredLink, int | None]
 
 
 def fit(tx: Tx, run_id: str, found: Sequence[_Link], room: int | None) -> tuple[Sequence[_Link], int]:
-    """The links that are written, and how many addresses are lost because there is no room for them.
+    """Return the links to write, and how many URLs are dropped because the limit is reached.
 
-    A link to a known address takes no room, and one that is refused anyway is no loss. Links are looked up only where
-    they may not all fit.
+    A link to a known URL needs no room, and a refused link is no loss. Links are looked up only if they may not all
+    fit.
     """
     if room is None or len(found) <= room:
         return found, 0

@@ -1,4 +1,4 @@
-"""Columns of an item that may be leased: the fields of domain.crawl.item.Item, and those that decide about it."""
+"""Columns of an item that may be leased: the fields of domain.crawl.item.Item, and those that decide about leasing."""
 
 from corral.store.tables import items
 

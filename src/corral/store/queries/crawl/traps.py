@@ -1,4 +1,4 @@
-"""What trap detection has learned about the templates of a crawl, and the items it holds back: see domain.crawl.traps.
+"""Trap detection's knowledge about the templates of a crawl, and the items it holds back: see domain.crawl.traps.
 
 The worker decides; its decisions are written in the transaction of the pages that led to them.
 """
@@ -36,7 +36,7 @@ _REFUSE = (
     .where(_OF_ITEMS, _DEFERRED, items.c.message == param("name"))
     .values(state=ItemState.SKIPPED.value, reason=Trap.ENDLESS.value, updated_at=param("wall"))
 )
-# Names with deferred items, those that grew least first. Each costs one look into an index.
+# Names with deferred items, least growth first. Each costs one index lookup.
 _NAMES = (
     sa.select(crawl_templates.c.name, crawl_templates.c.growth)
     .where(
@@ -75,12 +75,12 @@ _FRESH_LEASED = (
 )
 # The next items come from at most this many names that do not grow.
 _MOST_NAMES = 16
-# Pages of one growing name that are read at once.
+# Concurrent pages of one growing name.
 _MOST_AT_ONCE = 16
 
 
 def write(tx: Tx, context: CrawlStepContext, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
-    """Write what a worker has learned of templates; the answer, and how many deferred items are refused by it."""
+    """Write a worker's knowledge about templates; return the answer, and how many deferred items it refuses."""
     key, growth = values(run_id=context.run_id), told.get("growth", {})
     kept = [
         {**key, **values(name=storable(name), tally=to_json(tally), growth=growth.get(name, 0.0))}
@@ -97,10 +97,10 @@ def write(tx: Tx, context: CrawlStepContext, told: dict[str, Any]) -> tuple[dict
 
 
 def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[Row], holding: int) -> int:
-    """Make the next deferred items pending where nothing else is left to hand out now; how many.
+    """Make the next deferred items pending if nothing else can be leased now; return how many.
 
-    Pages that wait for another attempt are not waited for, unless the crawl is shared: other workers know what is due
-    there. A page that is being read may lead to others that come first, unless it was deferred itself.
+    Pages that wait for a retry do not prevent this, unless the crawl is shared: only other workers know what is due
+    there. A page that is being read may lead to pages that come first, unless it was deferred itself.
     """
     if limit <= 0 or not context.counts["deferred"] or not context.is_coordinator:
         return 0
@@ -117,9 +117,9 @@ def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[R
 
 
 def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) -> list[int]:
-    """Items of names that do not grow, in their order; where there are none, some of the name that grew least.
+    """Return items of names that do not grow, in their order; if there are none, some of the name that grew least.
 
-    A name that grows gets no more than is read at once: what its pages lead to decides which name comes next.
+    A growing name gets no more than its concurrency: the links of its pages decide which name comes next.
     """
     key = values(run_id=context.run_id)
     names = tx.all(_NAMES, {**key, **values(limit=_MOST_NAMES)})
@@ -128,17 +128,17 @@ def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) ->
         rows = [row for name in quiet for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=name, limit=limit)})]
         return [row[0] for row in sorted(rows, key=lambda row: (row[1], row[0]))[:limit]]
     if not names:
-        # The worker has forgotten the names of all that is left.
+        # The worker has forgotten the names of all remaining items.
         return [row[0] for row in tx.all(_NEXT_DEFERRED, {**key, **values(limit=limit)})]
     some = min(limit, max(1, min(context.bounds.concurrency, _MOST_AT_ONCE)) - holding)
     [(in_flight,)] = tx.all(_LEAST_IN_FLIGHT, key)
     if some <= 0 or (in_flight is not None and in_flight < names[0][1]):
-        return []  # a page of a less suspect name is being read, and may lead to more of them
+        return []  # a page of a less suspect name is being read and may lead to more of them
     return [row[0] for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=names[0][0], limit=some)})]
 
 
 def _initial_knowledge(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
-    """A helper begins with nothing: what is known about a host comes with the host."""
+    """Return the initial knowledge. A helper begins with none: the knowledge about a host arrives with the host."""
     if not context.is_coordinator:
         return {"templates": []}
     others = helpers.list_helper_hosts(tx, context.run_id) if context.has_helpers else set()
@@ -146,7 +146,7 @@ def _initial_knowledge(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
 
 
 def knowledge_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
-    """Return what other workers have learned about these hosts."""
+    """Return the other workers' knowledge about these hosts."""
     return _load_templates(tx, run_id, lambda name: host_key_of_template(name) in places)
 
 

@@ -1,4 +1,4 @@
-"""Which node has how many slots of a host. Decisions are serialized, so that no slot is given twice."""
+"""The slots of each node at a host. Decisions are serialized, so that no slot is assigned twice."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from corral.store.tx import Tx, insert_params, param, values
 
 _PART_MS = round(QUOTA_S * 1000)
 _CLEAN_MS = 60_000
-# Rows of parts come and go, and one that is not there yet cannot be locked. SQLite has one writer at a time.
+# Quota rows come and go, and a row that does not exist yet cannot be locked. SQLite has one writer at a time.
 _LOCK = sa.select(sa.func.pg_advisory_xact_lock(sa.literal_column("7105190")))
 _AT = host_quotas.c.host_key == param("host_key")
 _MINE = host_quotas.c.owner == param("owner")
@@ -29,7 +29,7 @@ _DROP_ALL = sa.delete(host_quotas).where(_MINE)
 _CLEAN = sa.delete(host_quotas).where(host_quotas.c.until < param("before"))
 _RENEW = sa.update(host_quotas).where(_MINE).values(until=param("until"))
 _OTHER = host_quotas.alias()
-# With the fewest slots of another node there: with none, that node waits for some.
+# With the smallest quota of another node at the host: 0 means that the node waits for slots.
 _CONTESTED = (
     sa.select(host_quotas.c.host_key, sa.func.min(_OTHER.c.slots))
     .select_from(host_quotas.join(_OTHER, _OTHER.c.host_key == host_quotas.c.host_key))
@@ -50,7 +50,7 @@ def _take(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
     since = {row[0]: row[4] for row in rows}
     mine = quotas.pop(owner, None)
     slots = compute_quota(owner, ask, mine, list(quotas.values()))
-    held = max(slots, ask.in_use)  # what is under way counts until it has ended
+    held = max(slots, ask.in_use)  # active requests count until they end
     is_as_before = mine is not None and bool(mine.slots) == bool(held)
     row = values(
         host_key=ask.host_key,

@@ -29,7 +29,7 @@ _LATER_BLOCKED = sa.case((_NEW.blocked_until > hosts.c.blocked_until, _NEW.block
 _TOUCH = _INSERT.on_conflict_do_update(
     index_elements=["host_key"],
     set_={
-        # The count of an open breaker is for its probe to change.
+        # Only the probe changes the failure count of an open breaker.
         "failures": sa.case((hosts.c.opened_at.is_(None), _NEW.failures), else_=hosts.c.failures),
         "blocked_until": _LATER_BLOCKED,
         "updated_at": _NEW.updated_at,
@@ -39,7 +39,7 @@ _OPEN = _INSERT.on_conflict_do_update(
     index_elements=["host_key"],
     set_={
         "failures": _NEW.failures,
-        # Where another node was first, it is open since then.
+        # If another node opened it first, it is open since then.
         "opened_at": sa.func.coalesce(hosts.c.opened_at, _NEW.opened_at),
         "blocked_until": _LATER_BLOCKED,
         "updated_at": _NEW.updated_at,
@@ -69,7 +69,7 @@ _WATCHED = _NEWEST.where(
     sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
 )
 _CHANGED = _NEWEST.where(hosts.c.updated_at >= param("since"))
-# No request since: the next one finds out whether the host still fails.
+# Nothing has requested these hosts since; the next request finds out whether the host still fails.
 _FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_SAID))
 _PARK = (
     sa.update(runs)
@@ -85,7 +85,7 @@ _PARK = (
         lease_until=sa.null(),
         waiting_reason=param("reason"),
         waiting_host=param("host_key"),
-        # Runs of a database from before hosts were noted: from now on claims keep to the room of this one.
+        # Runs of older databases have no host key; from now on, claims respect the limits of this host.
         host_key=sa.func.coalesce(runs.c.host_key, param("host_key")),
         seq=runs.c.seq + 1,
     )
@@ -138,12 +138,12 @@ _COUNT_ITEMS = sa.select(sa.func.count()).where(
 
 
 def list_watched(tx: Tx, limit: int) -> list[StoredHost]:
-    """Hosts that fail, or that have limits of their own; the latest change first."""
+    """Return hosts that fail or have their own limits; the latest change first."""
     return [_host(tx, row) for row in tx.all(_WATCHED, values(now=tx.now_ms, limit=limit))]
 
 
 def list_changes(tx: Tx, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
-    """What has changed since then, and from when on to ask next time: a little earlier than now."""
+    """Return the changes since then, and the time for the next call: a little earlier than now."""
     rows = tx.all(_CHANGED, values(since=since_ms, limit=limit))
     return [_host(tx, row) for row in rows], tx.now_ms - _OVERLAP_MS
 
@@ -176,7 +176,7 @@ def _row(tx: Tx, host_key: str, **given: Any) -> dict[str, Any]:
 
 
 def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
-    """Failures in a row of hosts, and for how long they asked to be left alone."""
+    """Save the failures in a row of hosts, and the pauses they asked for."""
     rows = [
         _row(tx, host_key, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
         for host_key, failures, blocked_s in sorted(seen)
@@ -190,26 +190,29 @@ def open_breaker(tx: Tx, host_key: str, failures: int, blocked_s: float) -> None
 
 
 def take_probe(tx: Tx, host_key: str, open_s: float, probe_s: float) -> bool:
-    """True for one caller alone, once the breaker has been open for long enough."""
+    """Return True for exactly one caller, once the breaker has been open for long enough."""
     before = values(opened_before=tx.now_ms - round(open_s * 1000), probed_before=tx.now_ms - round(probe_s * 1000))
     return tx.run(_TAKE_PROBE, {**before, **values(host_key=host_key, now=tx.now_ms)}) == 1
 
 
 def end_probe(tx: Tx, host_key: str, failures: int, opened_ago_s: float | None) -> int:
-    """Write what the probe has shown; how many pages go on because of it. Where it is still open, they wait on."""
+    """Write the result of the probe; return how many pages it frees.
+
+    While the breaker stays open, they keep waiting.
+    """
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
     tx.run(_END_PROBE, values(host_key=host_key, failures=failures, opened_at=opened_at, now=tx.now_ms))
     return let_go(tx, host_key) if opened_at is None else 0
 
 
 def say(tx: Tx, host_key: str, pace: SitePace) -> None:
-    """What a person has said of the pace of a site."""
+    """Save the pace that a person has set for a site."""
     delay_ms = None if pace.delay_s is None else round(pace.delay_s * 1000)
     tx.run(_SAY, _row(tx, host_key, concurrency=pace.concurrency, delay_ms=delay_ms))
 
 
 def park(tx: Tx, parkings: Sequence[Parking]) -> int:
-    """Back to the queue until the host may be asked; the attempt does not count."""
+    """Return runs to the queue until their host accepts requests; the attempt does not count."""
     rows = tx.many_returning(_PARK, [_park_runs(each) for each in parkings])
     history: list[dict[str, Any]] = []
     for each, row in zip(parkings, rows, strict=True):
@@ -233,14 +236,14 @@ def _park_runs(each: Parking) -> dict[str, Any]:
 
 
 def let_go(tx: Tx, host_key: str) -> int:
-    """All pages of crawls that wait for this host are due now. Runs are woken by claims, as the host has room."""
+    """Make all crawl pages that wait for this host due now. Claims wake the runs, as the host has room."""
     crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
     freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(host_key)]
     return tx.many(_FREE_ITEMS, freed) if freed else 0
 
 
 def call_up(tx: Tx, host_key: str) -> int:
-    """An open breaker needs one request to probe its host. Where no run waits to make it, a page of a crawl is due."""
+    """Make a crawl page due as the probe of an open breaker, unless a run is waiting to make that request."""
     if tx.all(_FIRST_WAITING, values(host_key=host_key)):
         return 0
     for run_id in [row[0] for row in tx.all(_LIVE_CRAWLS)]:
@@ -252,12 +255,12 @@ def call_up(tx: Tx, host_key: str) -> int:
 
 
 def _names(host_key: str) -> tuple[str, str]:
-    """Of a place, as the hosts of pages."""
+    """Return the names of the host in URLs."""
     return host_key, f"www.{host_key}"
 
 
 def waiting_counts(tx: Tx) -> tuple[dict[str, int], int]:
-    """How many runs wait for each host, and how many runs and pages of crawls wait for a breaker."""
+    """Return the number of waiting runs per host, and the number of runs and crawl pages that wait for a breaker."""
     by_host: dict[str, int] = {}
     blocked = 0
     for host_key, reason, count in tx.all(_COUNT_RUNS):

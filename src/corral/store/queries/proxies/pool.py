@@ -16,7 +16,7 @@ from corral.store.proxy_tables import proxies, proxy_sites
 from corral.store.rows import from_json, to_json
 from corral.store.tx import Row, Tx, insert_all, param, values
 
-# Held by a transaction that adds proxies or starts a refresh: numbers stay in order, and one refresh starts at a time.
+# Held by a transaction that adds proxies or starts a refresh: it keeps numbers in order, and refreshes one at a time.
 _LOCK: Any = sa.select(sa.text("pg_advisory_xact_lock(7381240918)"))
 _MAX_ID = sa.select(sa.func.coalesce(sa.func.max(proxies.c.id), 0))
 _KNOWN = sa.select(proxies.c.identity, proxies.c.sealed, proxies.c.tier, proxies.c.source)
@@ -92,7 +92,7 @@ def lock(tx: Tx) -> None:
 
 
 def add(tx: Tx, new: Sequence[NewProxy]) -> ProxyImport:
-    """Add proxies by their identity; known ones take over new credentials, tier and source."""
+    """Add proxies by identity; a known proxy gets the new credentials, tier and source."""
     lock(tx)
     known = {row[0]: row[1:] for row in tx.all(_KNOWN)}
     fresh = [each for each in new if each.identity not in known]
@@ -102,7 +102,7 @@ def add(tx: Tx, new: Sequence[NewProxy]) -> ProxyImport:
     for each in new:
         if (before := known.get(each.identity)) is None:
             continue
-        # A seal differs each time; credentials are replaced if there were none before, or the rest changed.
+        # A seal differs each time; replace credentials only if there were none before, or something else changed.
         if (before[0] is None, *before[1:]) != (each.sealed is None, each.tier.value, each.source):
             updated += tx.run(_REPLACE, _key_values(each) | values(tier=each.tier.value, source=each.source))
         elif each.sealed is not None:
@@ -148,7 +148,7 @@ def get(tx: Tx, proxy_id: int) -> PooledProxy:
 
 
 def select(tx: Tx, ids: Iterable[int]) -> list[PooledProxy]:
-    """The proxies with these ids that exist."""
+    """Return the proxies with these ids that exist."""
     return [proxy_of(row) for proxy_id in ids for row in tx.all(_GET, values(id=proxy_id))]
 
 
@@ -157,7 +157,7 @@ def ids(tx: Tx) -> list[int]:
 
 
 def page(tx: Tx, state: ProxyState | None, before: int | None, limit: int) -> list[PooledProxy]:
-    """Proxies that were imported last come first."""
+    """Return proxies, those imported last first."""
     found = values(before=before or _LAST, limit=limit, state=None if state is None else state.value)
     return [proxy_of(row) for row in tx.all(_PAGE if state is None else _PAGE_IN_STATE, found)]
 
@@ -185,7 +185,7 @@ def load(tx: Tx) -> PoolRows:
 
 
 def record_checks(tx: Tx, checks: Sequence[ProxyCheck]) -> int:
-    """Write the results of checks; return how many proxies there were. A deleted proxy stays deleted."""
+    """Write check results; return how many of the proxies exist. A deleted proxy stays deleted."""
     found = {proxy.id: proxy for proxy in select(tx, [check.id for check in checks])}
     now = tx.wall_ms / 1000
     changed = [apply_check(found[check.id], check, now) for check in checks if check.id in found]
@@ -194,7 +194,7 @@ def record_checks(tx: Tx, checks: Sequence[ProxyCheck]) -> int:
 
 
 def record_uses(tx: Tx, uses: Sequence[ProxyUse]) -> None:
-    """Count uses, in their order."""
+    """Count uses, in order."""
     now = tx.wall_ms / 1000
     found = {proxy.id: proxy for proxy in select(tx, sorted({use.id for use in uses if use.id > 0}))}
     for use in uses:

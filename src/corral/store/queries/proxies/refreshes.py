@@ -22,7 +22,7 @@ MakeCheck = Callable[[Sequence[int]], tuple[NewRun, Sequence[EventDraft]]]
 refreshes = proxy_refreshes
 _KEPT = 100
 _RECHECK_CLAIM_S = 600.0
-# A proxy that failed this many checks in a row is checked again with the next refresh only.
+# After this many failed checks in a row, only the next refresh checks a proxy again.
 _MOST_RECHECKS = 8
 _READ = sa.select(
     refreshes.c.id, refreshes.c.created_at, refreshes.c.chunk_runs, refreshes.c.completed_at, refreshes.c.result_count,
@@ -62,9 +62,9 @@ _CLAIM_CHECK = sa.update(proxies).where(proxies.c.id == param("id")).values(cool
 
 
 def start(tx: Tx, run: NewRun, drafts: Sequence[EventDraft], not_before_s: float | None = None) -> tuple[str, bool]:
-    """Add the run of a refresh and return its id and True; or that of the refresh under way, and False.
+    """Add the run of a refresh and return its id and True, or the id of the active refresh and False.
 
-    With `not_before_s`, a refresh that began less than that ago is enough, too.
+    With `not_before_s`, a refresh that began less than that ago also counts as active.
     """
     pool.lock(tx)
     note_ends(tx)
@@ -80,7 +80,7 @@ def start(tx: Tx, run: NewRun, drafts: Sequence[EventDraft], not_before_s: float
 
 
 def add_chunks(tx: Tx, refresh_id: str, chunks: Sequence[tuple[NewRun, Sequence[EventDraft]]]) -> bool:
-    """Add the runs that check; False if the refresh has them already, because its run was repeated."""
+    """Add the runs that check; False if the refresh already has them because its run was repeated."""
     ids = to_json([run.id for run, _ in chunks])
     if tx.run(_SET_CHUNKS, values(id=refresh_id, chunk_runs=ids)) == 0:
         return False
@@ -100,7 +100,7 @@ def newest(tx: Tx, limit: int) -> list[RefreshProgress]:
 
 
 def note_ends(tx: Tx) -> list[RefreshProgress]:
-    """Note when refreshes ended, with the number of usable proxies then; return the progress of those under way."""
+    """Record the ends of refreshes with the number of usable proxies; return the progress of active ones."""
     found = []
     for row in tx.all(_OPEN):
         progress = progress_of(_refresh_of(tx, row))
@@ -113,7 +113,7 @@ def note_ends(tx: Tx) -> list[RefreshProgress]:
 
 
 def open_runs(tx: Tx) -> list[str]:
-    """The runs of refreshes under way that have not ended."""
+    """Return the runs of active refreshes that have not ended."""
     found = []
     for row in tx.all(_OPEN):
         found += [row[0], *(from_json(row[2]) if row[2] is not None else ())]
@@ -121,7 +121,7 @@ def open_runs(tx: Tx) -> list[str]:
 
 
 def start_rechecks(tx: Tx, limit: int, make_run: MakeCheck) -> list[NewRun]:
-    """Start the check of proxies whose cool-down is over. Of several nodes one starts it."""
+    """Start checks of proxies whose cool-down is over. Only one of several nodes starts them."""
     pool.lock(tx)
     due = [row[0] for row in tx.all(_DUE, values(wall=tx.wall_ms, limit=limit))]
     if not due:
@@ -139,7 +139,7 @@ def _refresh_of(tx: Tx, row: Row) -> StoredRefresh:
     return StoredRefresh(
         id=id_,
         started_at=created_at / 1000,
-        state=RunState.COMPLETED if state is None else RunState(state),  # its run was deleted by age
+        state=RunState.COMPLETED if state is None else RunState(state),  # retention has deleted its run
         chunks=chunks,
         error=error,
         completed_at=None if completed_at is None else completed_at / 1000,

@@ -1,4 +1,4 @@
-"""Turn ready tasks into runs, and note the end of those runs. One transaction, under the lock of the queue."""
+"""Turn ready tasks into runs, and record the end of those runs. One transaction, under the lock of the queue."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from corral.store.rows import storable, to_json
 from corral.store.tables import queue_scrapers, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
-# Returns the run of a task, or the reason why it cannot be executed.
+# Returns the run of a task, or the reason why the task cannot be executed.
 MakeRun = Callable[[QueueTask], NewRun | str]
 
 _MAX_ENDED = 1000
@@ -29,7 +29,7 @@ _STATE_AFTER = {
     RunState.FAILED: TaskState.DEAD,
     RunState.CANCELLED: TaskState.CANCELLED,
 }
-# A held run takes no slot: the tasks of its scraper must not wait until a person has decided about it.
+# A held run uses no slot: other tasks of its scraper must not wait until a person has decided about it.
 _IDLE = TERMINAL | {RunState.HELD}
 _ENDED_RUNS = (
     sa.select(
@@ -90,7 +90,7 @@ _NOTE_DUE = insert_all(queue_scrapers)
 
 
 def feed(tx: Tx, registry: str, rules: FeedRules, make_run: MakeRun, scope: TaskScope | None = None) -> FeedResult:
-    """Note which runs of tasks have ended, then start as many ready tasks as the rules allow."""
+    """Record which runs of tasks have ended, then start as many ready tasks as the rules allow."""
     lock(tx)
     result = FeedResult(ended=note_ends(tx))
     running = [_running_task(tx, row) for row in tx.all(_RUNNING)]
@@ -111,7 +111,7 @@ def feed(tx: Tx, registry: str, rules: FeedRules, make_run: MakeRun, scope: Task
 
 
 def has_work(tx: Tx, registry: str) -> bool:
-    """Whether a feed could start a task or note the end of one."""
+    """Return whether a feed could start a task or record the end of one."""
     return bool(tx.all(_ANY_STARTED) or tx.all(_ANY_READY, values(registry=registry)))
 
 
@@ -130,12 +130,12 @@ def _start(tx: Tx, task: QueueTask, make_run: MakeRun, result: FeedResult) -> No
 def _find_ready(
     tx: Tx, registry: str, rules: FeedRules, scope: TaskScope | None, free: int
 ) -> dict[ReadyTask, StoredTask]:
-    """The first tasks of each scraper in each band. A scraper at its limit must not hide the tasks of the others."""
+    """Return the first tasks of each scraper in each band. A scraper at its limit must not hide the tasks of others."""
     found: dict[ReadyTask, StoredTask] = {}
     limit = rules.max_concurrent + 1
     for band in Priority:
         if len(found) > free and not rules.lower_slots:
-            break  # a band above keeps a ready task, so that this one cannot start
+            break  # a higher band still has ready tasks, so this band cannot start any
         where = values(registry=registry, band=int(band))
         for name in _list_scrapers(tx, where, rules):
             for stored in _read_ready(tx, {**where, **values(scraper=name)}, limit, scope):
@@ -144,7 +144,10 @@ def _find_ready(
 
 
 def _list_scrapers(tx: Tx, where: dict[str, Any], rules: FeedRules) -> list[str]:
-    """The scrapers with ready tasks in a band. Of names that the rules do not know, a file may have any number."""
+    """Return the scrapers with ready tasks in a band.
+
+    A file may have any number of names that the rules do not know.
+    """
     names: list[str] = []
     unknown = 0
     while unknown <= rules.max_concurrent:
@@ -158,7 +161,7 @@ def _list_scrapers(tx: Tx, where: dict[str, Any], rules: FeedRules) -> list[str]
 
 
 def _read_ready(tx: Tx, where: dict[str, Any], limit: int, scope: TaskScope | None) -> list[StoredTask]:
-    """The first ready tasks of one scraper in one band."""
+    """Return the first ready tasks of one scraper in one band."""
     found: list[StoredTask] = []
     last, most = 0 if scope is None else scope.first_seq - 1, limit
     while len(found) < limit:
@@ -173,13 +176,13 @@ def _read_ready(tx: Tx, where: dict[str, Any], limit: int, scope: TaskScope | No
 
 def _running_task(tx: Tx, row: Row) -> RunningTask:
     scraper, priority, state, due_at, epoch = row
-    # A new run is due when it was added, which may be later than a transaction began that waited for the lock.
+    # A new run is due when it was added, which may be after the start of a transaction that waited for the lock.
     is_waiting = state == RunState.QUEUED.value and epoch > 0 and due_at > tx.now_ms
     return RunningTask(scraper, Priority(priority), is_waiting)
 
 
 def note_ends(tx: Tx) -> int:
-    """Write the end of runs to their tasks; return how many there were."""
+    """Write the ends of runs to their tasks; return how many there were."""
     rows = tx.all(_ENDED_RUNS)
     for row in rows:
         tx.run(_END, _end_values(tx, row))

@@ -21,10 +21,10 @@ from corral.store.tables import queue_tasks, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
 
 tasks = queue_tasks
-# Held by a transaction that imports or starts tasks: numbers stay in order, and limits are counted once.
+# Held by a transaction that imports or starts tasks: it keeps numbers in order and limits exact.
 _LOCK: Any = sa.select(sa.text("pg_advisory_xact_lock(7381240917)"))
 _MAX_SEQ = sa.select(sa.func.coalesce(sa.func.max(tasks.c.seq), 0))
-# By dialect: `is_postgres`. A range of ids would depend on the collation of the server.
+# By dialect (`is_postgres`). A range of ids would depend on the server's collation.
 _IS_LISTED: dict[bool, sa.ColumnElement[bool]] = {
     True: tasks.c.id == sa.any_(param("ids")),
     False: tasks.c.id.in_(sa.select(sa.func.json_each(param("ids")).table_valued("value").c.value)),
@@ -103,7 +103,7 @@ def lock(tx: Tx) -> None:
 
 
 def add(tx: Tx, given: Sequence[QueueTask], registry: str) -> ImportReport:
-    """Import tasks by their ids: new ones wait, changed ones wait again, and the rest stays as it is."""
+    """Import tasks by id: new and changed tasks become ready, the others stay unchanged."""
     if not given:
         return ImportReport()
     lock(tx)
@@ -120,7 +120,7 @@ def add(tx: Tx, given: Sequence[QueueTask], registry: str) -> ImportReport:
         elif digest != task.digest:
             updated += tx.run(_REPLACE, _row(task, registry))
         elif place != [int(task.priority), registry] and state != TaskState.STARTED.value:
-            # Also of a task that has ended: it may be requeued.
+            # Also for an ended task: it may be requeued.
             changed = tx.run(_RANK, _row(task, registry))
             updated += changed if state == TaskState.READY.value else 0
     unchanged = len(given) - len(new) - updated - len(busy)
@@ -164,7 +164,7 @@ def get(tx: Tx, task_id: str) -> StoredTask:
 
 
 def newest(tx: Tx, wanted: TaskFilter, before: int | None, limit: int) -> list[StoredTask]:
-    """Tasks that were imported last come first."""
+    """Return tasks, those imported last first."""
     shape = (wanted.state, wanted.priority is not None, wanted.scraper is not None)
     if shape not in _LISTINGS:
         _LISTINGS[shape] = _listing(wanted)
@@ -185,7 +185,7 @@ def _listing(wanted: TaskFilter) -> sa.Select[Any]:
 
 
 def select(tx: Tx, ids: Sequence[str]) -> list[StoredTask]:
-    """The tasks with these ids that exist."""
+    """Return the tasks with these ids that exist."""
     if len(ids) > _MANY:
         return [task_of(row) for row in tx.all(_SELECT[tx.is_postgres], _bind_ids(tx, ids))]
     return [task_of(row) for task_id in ids for row in tx.all(_GET, values(id=task_id))]
@@ -196,7 +196,7 @@ def count(tx: Tx) -> list[TaskCount]:
 
 
 def requeue(tx: Tx, task_id: str) -> StoredTask:
-    """Let a task that ended badly start again; raise WrongTaskState for any other."""
+    """Requeue a task that ended badly; raise WrongTaskState for any other."""
     [row] = tx.many_returning(_REQUEUE, [values(id=task_id)])
     found = get(tx, task_id)
     if row is None:
@@ -205,14 +205,14 @@ def requeue(tx: Tx, task_id: str) -> StoredTask:
 
 
 def requeue_dead(tx: Tx, ids: Sequence[str] | None) -> int:
-    """Let these dead tasks start again, or all of them; return how many there were."""
+    """Requeue these dead tasks, or all dead tasks; return how many there were."""
     if ids is None:
         return tx.run(_REQUEUE_DEAD)
     return tx.many(_REQUEUE_ONE_DEAD, [values(id=task_id) for task_id in ids])
 
 
 def cancel(tx: Tx, task_id: str) -> StoredTask:
-    """Cancel a task that waits. The caller cancels the run of one that has started."""
+    """Cancel a waiting task. If it has started, the caller cancels its run."""
     [row] = tx.many_returning(_CANCEL, [values(id=task_id, wall=tx.wall_ms)])
     found = get(tx, task_id)
     if row is None and found.state is not TaskState.STARTED:

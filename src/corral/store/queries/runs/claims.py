@@ -88,7 +88,7 @@ _LOOK_AHEAD = 500
 
 
 def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
-    """Runs that were claimed before and requeued for a later time, which no message announces."""
+    """Select runs that were claimed before and requeued for a later time, which no message announces."""
     return (
         sa.select(runs.c.id, runs.c.kind, runs.c.resolved_strategy, runs.c.epoch)
         .where(_QUEUED, lane, runs.c.priority == param("band"), runs.c.due_at.between(param("since"), param("now")))
@@ -100,7 +100,7 @@ def _due_again_in(lane: sa.TextClause) -> sa.Select[Any]:
 
 _DUE_AGAIN = {lane: _due_again_in(condition) for lane, condition in _IN_LANE.items()}
 _RENEW = sa.update(runs).where(*HELD_BY_ME).values(lease_until=param("lease_until")).returning(runs.c.id, runs.c.epoch)
-# The owner stays on the row, so that a repeated settle whose answer was lost recognizes its own write.
+# The owner stays in the row, so that a repeated settle whose answer was lost recognizes its own write.
 _SETTLED = (
     sa.update(runs)
     .where(*HELD_BY_ME)
@@ -141,9 +141,9 @@ _IN_ORDER = itemgetter(*(runs.columns.keys().index(name) for name in ("priority"
 def claim(  # noqa: PLR0917 - who claims, how much, and within which limits
     tx: Tx, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
 ) -> list[Lease]:
-    """Lease up to `limit` due runs, strictly by band, oldest first in a band, within the room of lanes and hosts.
+    """Lease up to `limit` due runs: strictly by band, oldest first within a band, within the limits of lanes and hosts.
 
-    Suspects come on top of the limit, as many as one isolation worker takes.
+    Suspects are extra: as many as one isolation worker takes.
     """
     waiting.wake_all(tx, hosts, lanes)
     taken = {**claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
@@ -178,7 +178,7 @@ def take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row
 
 
 def _candidates(tx: Tx, band: Priority, room: LaneRoom, at_least: int) -> list[Candidate]:
-    """Candidates of every lane with room, by age: no lane is served before an older run of another one."""
+    """Return candidates of every lane with room, by age: no lane is served before an older run of another one."""
     params = values(band=int(band), now=tx.now_ms)
     return sorted(
         Candidate(row[0], row[1], lane, row[2])
@@ -208,7 +208,7 @@ def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
-    """Requeued runs that became due within this time."""
+    """Return requeued runs that became due within this time."""
     window = values(since=tx.now_ms - round(within_s * 1000), now=tx.now_ms, limit=limit)
     found = [
         Hint(row[0], queue_of(row[1], Strategy(row[2])), lane, band, row[3])
@@ -238,7 +238,7 @@ def start_leases(tx: Tx, rows: list[Row], owner: Owner) -> list[Lease]:
 
 
 def _session(tx: Tx, run: Run) -> SealedSession | None:
-    """The session a run needs, read with its claim, because workers have no access to the database."""
+    """Return the session a run needs. It is read with the claim, because workers have no access to the database."""
     if run.job_id is None or not run.payload.read(CommonPayload).requires_auth:
         return None
     return sessions.newest_sealed(tx, run.job_id)
@@ -268,7 +268,7 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     rows = tx.many_returning(_SETTLE, given)
     landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
     _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
-    # Only what was written now: a repeated settle has taught its data before.
+    # Only settlements written now count: the data of a repeated settle was learned before.
     judging.write(tx, [settlement for settlement, _ in landed])
     return [
         row is not None or _was_mine_already(tx, settlement) or _refuse(tx, settlement.lease)
@@ -348,7 +348,7 @@ def _row_keys(settlement: Settlement) -> RowKeys:
     if run.job_id is None or not settlement.transition.records:
         return RowKeys(())
     page = run.payload.read(PagePayload)
-    # The address may hold a secret, which no column but the record itself shows.
+    # The URL may contain a secret, which only the record itself may show.
     return choose_row_keys(settlement.transition.records, page.record_key, redact(page.url))
 
 
@@ -356,7 +356,7 @@ def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
     """True if this settlement was committed before and only the answer was lost."""
     lease = settlement.lease
     rows = tx.all(_STATE_NOW, values(id=lease.run_id))
-    # A repetition is judged again, by a history that may have grown: it can end in either state.
+    # A repetition is judged again by a history that may have grown, so it can end in either state.
     states = {settlement.transition.to.value} | ({"completed", "partial"} if settlement.data is not None else set())
     return bool(rows) and rows[0][0] in states and tuple(rows[0][1:]) == (lease.epoch, lease.owner)
 

@@ -21,7 +21,7 @@ from corral.store.tables import data_profiles, records, runs, withheld_runs
 from corral.store.tx import Tx, first, insert_params, param, values
 
 _OF_KEY = (data_profiles.c.owner == param("owner"), data_profiles.c.template == param("template"))
-# Locked until the run is written: of two runs of a job that end at once, the second is judged after the first taught.
+# Locked until the run is written: if two runs of a job end at once, the second is judged after the first is learned.
 _READ = sa.select(data_profiles.c.document).where(*_OF_KEY).with_for_update()
 _BEGIN = (
     insert(data_profiles)
@@ -52,7 +52,7 @@ class Judging:
         self._histories = histories
 
     def write(self, tx: Tx, landed: Sequence[Settlement]) -> None:
-        """Learn from good data and keep the other apart, of settlements that were written just now."""
+        """Learn from good data and withhold other data, for settlements that were just written."""
         taught = set()
         for settlement in landed:
             if settlement.data is None:
@@ -67,9 +67,9 @@ class Judging:
 
 
 def judge_all(tx: Tx, settlements: Sequence[Settlement]) -> tuple[list[Settlement], Judging]:
-    """Return the settlements as their verdicts make them. One row is read for each job among them."""
+    """Return the settlements with their verdicts applied. One row is read for each job among them."""
     keys = sorted({each.data.key for each in settlements if each.data is not None})
-    histories = {key: _read(tx, key) for key in keys}  # in order: two transactions cannot deadlock
+    histories = {key: _read(tx, key) for key in keys}  # in a fixed order, so that two transactions cannot deadlock
     return [_judge(each, histories) for each in settlements], Judging(histories)
 
 
@@ -91,7 +91,7 @@ def _read(tx: Tx, key: ProfileKey) -> RunProfile:
     named = values(owner=key.owner, template=key.template)
     row = first(tx.all(_READ, named))
     if row is None and tx.is_postgres:
-        # A lock needs a row: without one, two first runs of a job would each write a history without the other.
+        # A lock needs a row: without one, two first runs of a job would each write a history that lacks the other.
         tx.run(_BEGIN, {**named, **values(document="{}", updated_at=tx.wall_ms)})
         row = first(tx.all(_READ, named))
     return RunProfile.of(from_json(row[0])) if row is not None else RunProfile()
@@ -119,8 +119,8 @@ def _withhold(tx: Tx, settlement: Settlement) -> None:
 
 
 def accept(tx: Tx, run_id: str) -> Run:
-    """Make the records of a run ordinary and its data a part of the history."""
-    # Read first: it is the lock that two people who accept at once have to take.
+    """Make the records of a run ordinary, and add its data to the history."""
+    # Read this row first: it is the lock for two people who accept at the same time.
     row = first(tx.all(_WITHHELD, values(run_id=run_id)))
     run = run_queries.get(tx, run_id)
     if row is None:
@@ -144,7 +144,7 @@ def _note_acceptance(tx: Tx, run: Run) -> Run:
 
 
 def release(tx: Tx, run_id: str) -> None:
-    """Forget the verdict of a run whose records are gone."""
+    """Delete the verdict of a run whose records are gone."""
     tx.run(_RELEASE, values(run_id=run_id))
 
 
@@ -153,5 +153,5 @@ def forget_job(tx: Tx, job_id: str) -> None:
 
 
 def forget_old(tx: Tx, before_ms: int) -> None:
-    """Forget the histories of crawls without a job that were not repeated for long."""
+    """Delete the histories of crawls without a job that were not repeated for a long time."""
     tx.run(_FORGET_OLD, values(before=before_ms))

@@ -55,7 +55,7 @@ class _Tally(dict[_Place, int]):
 
 
 def now(tx: Tx) -> list[QueueNow]:
-    """Every queue, with every band."""
+    """Return every queue, with every band."""
     due, later, held, running = _Tally(), _Tally(), _Tally(), _Tally()
     oldest: dict[Queue, int] = {}
     for lane, statement in _COUNT_LANE.items():
@@ -91,7 +91,7 @@ def _wait_s(tx: Tx, due_at: int | None) -> float | None:
 
 
 def neglect(tx: Tx, after_s: float) -> list[Neglect]:
-    """Queues with runs due for at least this time that no live node serves. Fast, however long the queue."""
+    """Return queues with runs due for at least this time that no live node serves. Fast, however long the queue is."""
     by = nodes.live_queues(tx)
     oldest_s: dict[Queue, float] = {}
     for lane, statement in _OLDEST_IN_LANE.items():

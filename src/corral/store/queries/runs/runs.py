@@ -34,7 +34,7 @@ from corral.store.rows import run_of, to_json
 from corral.store.tables import runs
 from corral.store.tx import LAST_ID, Tx, insert_all, is_state, param, values
 
-# A new run has the column defaults for these.
+# In a new run, these columns have their defaults.
 _LATER = (
     *("epoch", "losses", "suspect", "hold_reason", "owner", "lease_until", "started_at", "finished_at"),
     *("failure_code", "failure_detail", "error_message", "stats", "attempts", "waiting_reason", "waiting_host"),
@@ -48,8 +48,8 @@ def _count(*filters: sa.ColumnElement[bool]) -> sa.ScalarSelect[int]:
     return sa.select(sa.func.count()).select_from(runs).where(*filters).scalar_subquery()
 
 
-# One statement counts all states at the same moment, so that a run that changes its state is counted once.
-# Crawl helpers are subtracted, so that the index alone answers the count of all others.
+# One statement counts all states at the same moment, so that a run that changes its state is counted once. Crawl
+# helpers are subtracted, so that the index alone can count all other runs.
 _COUNT_LIVE = sa.select(
     *(
         _count(is_state(runs.c.state, state))
@@ -60,7 +60,7 @@ _COUNT_LIVE = sa.select(
 
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
-    # No user submitted the helpers of a crawl; the crawl's own history mentions them.
+    # Crawl helpers are not submitted by users; the crawl's own history mentions them.
     asked_for = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
     found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
     return found.order_by(runs.c.id.desc()).limit(param("limit"))
@@ -72,7 +72,7 @@ _LIST_JOB_STATE = {state: _listing(_OF_JOB, is_state(runs.c.state, state)) for s
 _LIST_JOB = _listing(_OF_JOB)
 _LIST = _listing()
 
-# For each action of a person: its event, and the hold reason if it holds the run.
+# For each action of a person: its event, and its hold reason if it holds the run.
 _BY_PERSON = {
     RunAction.CANCEL: (EventKind.CANCELLED, None),
     RunAction.PAUSE: (EventKind.PAUSED, HoldReason.PAUSED),
@@ -92,7 +92,7 @@ _APPLY = {
         owner=sa.null(),
         lease_until=sa.null(),
         finished_at=param("finished_at"),
-        # The failure of an earlier attempt stays in the history; it is not the failure of the run.
+        # The failure of an earlier attempt stays in the history; it is not a failure of the run.
         failure_code=param("failure_code"),
         failure_detail=param("failure_detail"),
         error_message=sa.null(),
@@ -109,7 +109,7 @@ _APPLY = {
 def add(
     tx: Tx, new: Sequence[tuple[NewRun, Sequence[EventDraft]]], key: IdempotencyKey | None = None
 ) -> tuple[list[str], bool]:
-    """Write runs with their first events. With a key used before, return the ids from then and True."""
+    """Write runs with their first events. For a key used before, return the earlier ids and True."""
     ids = [run.id for run, _ in new]
     if key is not None:
         found = idempotency.find_or_add(tx, key, " ".join(ids))
@@ -157,7 +157,7 @@ def get(tx: Tx, run_id: str) -> Run:
 
 
 def newest(tx: Tx, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
-    """Runs newest first, older than the id `before`."""
+    """Return runs older than the id `before`, newest first."""
     params = values(before=before or LAST_ID, limit=limit)
     if job_id is not None:
         params |= values(job_id=job_id)
@@ -205,6 +205,6 @@ def replace_held_payload(tx: Tx, run_id: str, payload: Payload) -> None:
 
 
 def count_live(tx: Tx) -> dict[str, int]:
-    """The number of queued, running and held runs; each is read from its own partial index."""
+    """Return the number of queued, running and held runs, each read from its own partial index."""
     counts = tx.all(_COUNT_LIVE)[0]
     return {state.value: int(count) for state, count in zip(sorted(LIVE), counts, strict=True)}

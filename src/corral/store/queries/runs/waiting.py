@@ -1,4 +1,4 @@
-"""Runs that wait for their host: set aside, so that no claim reads them, and woken when the host has room."""
+"""Runs that wait for their host: they are set aside, so that no claim reads them, and woken when the host has room."""
 
 import math
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SET_ASIDE = (
     .values(waiting_host=param("host_key"), waiting_reason=param("reason"), seq=runs.c.seq + param("event_count"))
     .returning(runs.c.id, runs.c.seq)
 )
-# Only runs that this claim can take: others would use up the room of the host and stay in the queue.
+# Only runs that this claim can take: others would use up the host's room and stay in the queue.
 _TAKEN_NOW = sa.or_(
     *(sa.and_(param(lane.value) == 1, sa.text(IN_LANE[lane.value])) for lane in Lane),
 )
@@ -35,16 +35,15 @@ _next = (
     .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
-    # A CTE runs once; a subquery may run again for each row and skip what it has locked itself.
+    # A CTE runs once; a subquery may run again for each row and skip the rows that it has locked itself.
     .cte("next_waiting")
 )
 # The due time is unchanged, so a run that waited for its host keeps its position in the queue.
 _WAKE = (
     sa.update(runs).where(runs.c.id.in_(sa.select(_next.c.id))).values(waiting_host=sa.null(), waiting_reason=sa.null())
 )
-# Skips from host to host along the index: the cost grows with the number of hosts, not of runs.
-# Ordered as the index is, with a limit: for MIN(waiting_host) PostgreSQL reads every waiting run where its statistics
-# say that there are few.
+# Skips from host to host along the index: the cost grows with the number of hosts, not of runs. Ordered like the index,
+# with a limit: for MIN(waiting_host), PostgreSQL reads every waiting run if its statistics expect few.
 WAITED_FOR = sa.text("""
     WITH RECURSIVE next_host (host) AS (
         SELECT (
@@ -90,10 +89,10 @@ def _describe(waiting: WaitingRun) -> list[EventDraft]:
 
 
 def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
-    """Make as many runs claimable as their hosts have room for: the oldest first, in lanes with room.
+    """Make as many runs claimable as their hosts have room for: oldest first, in lanes with room.
 
-    Each claim reads the hosts that runs wait for: another node may just have set runs aside, and a claim that did not
-    know of them would take younger runs of the same host.
+    Each claim reads the hosts that runs wait for: another node may just have set runs aside, and a claim without that
+    knowledge would take younger runs of the same host.
     """
     waited_for = [row[0] for row in tx.all(WAITED_FOR)]
     room_of = LaneRoom(1, lanes)

@@ -1,4 +1,4 @@
-"""Recipes to get the data of pages without a browser: recorded by runs, edited and pinned by people."""
+"""Recipes for extracting data without a browser: recorded by runs, edited and pinned by people."""
 
 from typing import Any
 
@@ -76,10 +76,10 @@ def _cell(document: dict[str, Any], failed_shape: str | None) -> str:
 
 
 def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
-    """Save a recorded recipe; None if it is known already or a person pinned another one.
+    """Save a recorded recipe; None if it is already known or a person pinned another one.
 
-    A recording of the same shape is not a new recipe, even if its calls send other values: what is known about the
-    old one, above all that it failed, applies to it too.
+    A recording of the same shape is not a new recipe, even if its calls send other values: the knowledge about the old
+    one, above all that it failed, applies to it too.
     """
     known = [_to_recipe(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
     before = known[0] if known else None

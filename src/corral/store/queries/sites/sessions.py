@@ -105,7 +105,7 @@ def _key(session_id: str) -> str:
 
 
 def find(tx: Tx, job_id: str, name: str) -> tuple[str, int] | None:
-    """Id and version of the session of this name, for sealing the next version."""
+    """Return id and version of the session of this name, for sealing the next version."""
     rows = tx.all(_NAMED, values(job_id=job_id, name=name))
     return (rows[0][0], int(rows[0][1])) if rows else None
 
@@ -113,7 +113,7 @@ def find(tx: Tx, job_id: str, name: str) -> tuple[str, int] | None:
 def put(tx: Tx, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
     """Write a session or its next version; SessionChanged if that version was written concurrently.
 
-    With a key used before, return the id from then and True.
+    For a key used before, return the earlier id and True.
     """
     sealed = new.sealed
     if not tx.all(_JOB, values(job_id=sealed.job_id)):
@@ -171,7 +171,7 @@ def newest(tx: Tx, job_id: str | None, before: str | None, limit: int) -> list[S
 
 
 def newest_sealed(tx: Tx, job_id: str) -> SealedSession | None:
-    """The session that runs of the job use."""
+    """Return the session that runs of the job use."""
     rows = tx.all(_NEWEST_SEALED, values(job_id=job_id))
     return SealedSession(*rows[0]) if rows else None
 
@@ -204,7 +204,7 @@ def note_check(tx: Tx, session_id: str, version: int, result: CheckResult) -> No
 
 
 def kids(tx: Tx) -> dict[str, int]:
-    """The number of sessions sealed under each key."""
+    """Return the number of sessions sealed under each key."""
     return {row[0]: int(row[1]) for row in tx.all(_KIDS)}
 
 

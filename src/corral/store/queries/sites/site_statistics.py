@@ -1,4 +1,4 @@
-"""Statistics of sites: added up once per step of a crawl, in the transaction that ends its pages.
+"""Site statistics: added once per step of a crawl, in the transaction that ends its pages.
 
 Each crawl adds to its own rows, so that two crawls never wait for each other. When a crawl is deleted, its rows are
 added to the shared rows of all deleted crawls.
@@ -75,7 +75,7 @@ def of_host(tx: Tx, host: str) -> SiteStatistics | None:
 
 
 def latest(tx: Tx, limit: int) -> list[SiteStatistics]:
-    """The statistics of crawled hosts, the latest first."""
+    """Return the statistics of crawled hosts, latest first."""
     hosts = [row[0] for row in tx.all(_LATEST, values(limit=limit))]
     return [found for host in hosts if (found := of_host(tx, host)) is not None]
 

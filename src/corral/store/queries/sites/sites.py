@@ -30,7 +30,7 @@ _KNOWN = (
 _NAMES = [column.name for column in site_memory.columns]
 _INSERT = insert(site_memory).values({name: param(name) for name in _NAMES})
 _SUMS = ("weight", "successes", "requested", "found", "cost_ms")
-# Every sum is linear in the past, so one statement can add new observations to the stored sums.
+# Every sum is linear in earlier observations, so one statement can add new ones to the stored sums.
 _LEARN = _INSERT.on_conflict_do_update(
     index_elements=["host", "fields_key", "strategy"],
     set_={
@@ -52,7 +52,7 @@ def of_host(tx: Tx, host: str) -> list[Memory]:
 
 
 def list_known(tx: Tx, limit: int) -> list[KnownSite]:
-    """The hosts with any observation, the latest first."""
+    """Return the hosts with any observation, latest first."""
     rows = tx.all(_KNOWN, values(limit=limit))
     return [KnownSite(host, int(attempts), int(recorded), at(last)) for host, attempts, last, recorded in rows]
 

@@ -1,1 +1,1 @@
-"""Workflows: their definitions, their steps, and what follows when a child run ends."""
+"""Workflows: their definitions, their steps, and the effects of ended child runs."""

@@ -1,4 +1,4 @@
-"""What follows when steps end: others start or are skipped, and the workflow ends. Always under its lock."""
+"""The effects of ended steps: others start or are skipped, and the workflow ends. Always under its lock."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -88,7 +88,7 @@ _END_EVENTS = {
 
 
 def advance_workflow(tx: Tx, workflow: WorkflowRow) -> None:
-    """Start what can start and end what has ended. Nothing starts while the workflow is not running."""
+    """Start the steps that can start and end those that have ended. Nothing starts unless the workflow is running."""
     if tx.all(_RUN_STATE, values(id=workflow.run_id))[0][0] != RunState.RUNNING.value:
         return
     spec = rows.spec_of(tx, workflow)
@@ -100,7 +100,7 @@ def advance_workflow(tx: Tx, workflow: WorkflowRow) -> None:
         refused = _start_children(tx, workflow, spec, decided.children)
         if not refused:
             break
-        # A step whose configuration turned out to be no use ends what depends on it, too.
+        # A step with an invalid configuration also ends the steps that depend on it.
         for end in refused:
             write_end(tx, workflow.id, end)
         now = rows.read_states(tx, workflow.id)
@@ -129,7 +129,7 @@ def write_end(tx: Tx, workflow_id: str, end: StepEnd) -> None:
 
 
 def _start_children(tx: Tx, workflow: WorkflowRow, spec: WorkflowSpec, children: Sequence[StepChild]) -> list[StepEnd]:
-    """Write a child run for each; return the ends of steps whose configuration is refused."""
+    """Write a child run for each; return the ends of steps with an invalid configuration."""
     refused: list[StepEnd] = []
     grouped: dict[str, list[StepChild]] = {}
     for child in children:
@@ -166,7 +166,7 @@ def _write_step(tx: Tx, workflow: WorkflowRow, step: StepSpec, drafts: Sequence[
     tx.run(_START, row)
     if is_alone:
         return
-    # After a recovery some items exist already, and those that succeeded are not executed again.
+    # After a recovery some items exist already, and successful ones are not executed again.
     states: dict[int, str] = dict(tx.all(_ITEMS, values(id=workflow.id, key=step.key)))
     new = []
     for child, draft in drafts:
@@ -260,6 +260,6 @@ _CODE = (
 
 
 def _code_of(tx: Tx, workflow_id: str) -> str:
-    """The failure code of the first step that did not go well; `policy` for one that never had a run."""
+    """Return the failure code of the first step that did not succeed; `policy` for a step that never had a run."""
     found = tx.all(_CODE, values(id=workflow_id))
     return str(found[0][0]) if found else "policy"

@@ -40,7 +40,7 @@ _DUE = _due(runs.c.kind != sa.literal_column(f"'{LOCAL}'"))
 def claim_children(  # noqa: PLR0917 - who claims, how much, and within which limits
     tx: Tx, workflow_id: str, owner: Owner, limit: int, lease_s: float, lanes: Lanes, hosts: HostRoom
 ) -> list[Lease]:
-    """Lease due children that a worker executes, within the room of lanes and hosts."""
+    """Lease due children that a worker executes, within the limits of lanes and hosts."""
     waiting.wake_all(tx, hosts, lanes)
     params = values(id=workflow_id, now=tx.now_ms, limit=limit)
     found = [
@@ -53,7 +53,7 @@ def claim_children(  # noqa: PLR0917 - who claims, how much, and within which li
 
 
 def claim_local(tx: Tx, workflow_id: str, owner: Owner, limit: int, lease_s: float) -> list[Lease]:
-    """Lease due children whose handlers are in the process that asks."""
+    """Lease due children whose handlers are in the calling process."""
     rows = tx.all(_DUE_LOCAL, values(id=workflow_id, now=tx.now_ms, limit=limit))
     chosen = [
         Candidate(due_at, run_id, lane_of(kind, Strategy(strategy)), host)

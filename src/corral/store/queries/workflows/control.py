@@ -1,4 +1,4 @@
-"""Create workflows, and apply what people ask of them: start, pause, resume, cancel, recover."""
+"""Create workflows, and apply actions of people: start, pause, resume, cancel, recover."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -89,7 +89,10 @@ _RESET = (
 
 
 def add(tx: Tx, new: NewWorkflow, key: IdempotencyKey | None = None) -> tuple[str, bool]:
-    """Write a workflow with its run and its steps, and start it. With a key used before, the id from then and True."""
+    """Write a workflow with its run and its steps, and start it.
+
+    For a key used before, return the earlier id and True.
+    """
     if key is not None and (found := idempotency.find_or_add(tx, key, new.id)) is not None:
         return found, found != new.id
     version = _find_version(tx, new.spec)
@@ -111,13 +114,13 @@ def add(tx: Tx, new: NewWorkflow, key: IdempotencyKey | None = None) -> tuple[st
 
 
 def _find_version(tx: Tx, spec: WorkflowSpec) -> int:
-    """The number of this content under its name; the next one for new content."""
+    """Return the version number of this content under its name; the next number for new content."""
     key = values(name=spec.name, digest=spec.digest)
     known = first(tx.all(_KNOWN_VERSION, key))
     while known is None:
         last = tx.all(_LAST_VERSION, key)[0][0] or 0
         row = {**key, **values(version=last + 1, document=to_json(spec.document()), created_at=tx.wall_ms)}
-        # Another transaction may take the number, or add the same content, at the same time: then look again.
+        # Another transaction may take the number, or add the same content, at the same time: then read again.
         tx.run(_ADD_VERSION, row)
         known = first(tx.all(_KNOWN_VERSION, key))
     return int(known[0])
@@ -169,7 +172,7 @@ def _add_run(  # noqa: PLR0917 - the parts of a run
 
 
 def _set_running(tx: Tx, run_id: str) -> None:
-    """The run of a workflow belongs to no process, and its lease never expires: only its steps are executed."""
+    """Mark the run as running. No process holds it, and its lease never expires: only its steps are executed."""
     _set_state(tx, run_id, RunState.RUNNING, None, EventDraft(EventKind.STARTED, {"attempt": 1}))
 
 
@@ -200,7 +203,7 @@ def lock_for(tx: Tx, run_id: str) -> WorkflowRow | None:
 
 
 def follow_action(tx: Tx, workflow: WorkflowRow, run: Run, action: RunAction) -> Run:
-    """Apply to the steps what a person did to the run of a workflow, or to one of its children."""
+    """Apply a person's action on the run of a workflow, or on one of its children, to the steps."""
     if run.kind != WORKFLOW:
         if action is RunAction.CANCEL:
             ends.note_cancelled(tx, workflow, run.id)
@@ -218,7 +221,7 @@ def follow_action(tx: Tx, workflow: WorkflowRow, run: Run, action: RunAction) ->
 
 
 def _concerns(action: RunAction, state: RunState, hold: str | None) -> bool:
-    """Whether an action on a workflow changes a child in this state. A pause lets running children finish."""
+    """Return whether an action on a workflow changes a child in this state. A pause lets running children finish."""
     if action is RunAction.CANCEL:
         return not state.is_terminal
     if action is RunAction.PAUSE:
@@ -227,7 +230,10 @@ def _concerns(action: RunAction, state: RunState, hold: str | None) -> bool:
 
 
 def recover(tx: Tx, workflow_id: str, from_step: str | None = None) -> str:
-    """Execute again what did not succeed, as a new run of the workflow; return its id. Of two callers one wins."""
+    """Execute unsuccessful steps again, as a new run of the workflow; return its id.
+
+    Only one of two callers succeeds.
+    """
     workflow = rows.lock(tx, workflow_id)
     run = run_queries.get(tx, workflow.run_id)
     if run.state is not RunState.FAILED:
@@ -266,10 +272,10 @@ _CLAIMABLE_CHILDREN = (
 
 
 def find_claimable(tx: Tx, workflow_id: str) -> list[Run]:
-    """The child runs that a node may claim."""
+    """Return the child runs that a node may claim."""
     return [run_of(row) for row in tx.all(_CLAIMABLE_CHILDREN, values(id=workflow_id))]
 
 
 def find_children(tx: Tx, workflow_id: str) -> Sequence[str]:
-    """The child runs of started steps."""
+    """Return the child runs of started steps."""
     return [row[0] for row in tx.all(_CHILDREN, values(id=workflow_id))]

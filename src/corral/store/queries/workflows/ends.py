@@ -1,4 +1,4 @@
-"""The ends of child runs become the ends of steps, in the transaction that settles the runs."""
+"""Turn the ends of child runs into the ends of steps, in the transaction that settles the runs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -76,7 +76,7 @@ def lock_parents(tx: Tx, leases: Iterable[Lease]) -> Locked:
 
 
 def note_settled(tx: Tx, settlements: Sequence[Settlement], landed: Sequence[bool], locked: Locked) -> None:
-    """Write the ends of steps and start what they release.
+    """Write the ends of steps and start the steps they release.
 
     A repeated settlement finds its step ended and does nothing.
     """
@@ -99,7 +99,7 @@ def note_settled(tx: Tx, settlements: Sequence[Settlement], landed: Sequence[boo
 
 
 def note_requeued(tx: Tx, leases: Iterable[Lease], locked: Locked) -> None:
-    """Runs that were taken back do not start again while their workflow is paused."""
+    """Hold requeued runs while their workflow is paused."""
     for lease in leases if locked else ():
         workflow = locked.get(lease.run.parent_id or "")
         if workflow is not None:
@@ -112,7 +112,7 @@ def _hold_if_paused(tx: Tx, workflow: WorkflowRow, run_id: str, state: RunState)
 
 
 def note_cancelled(tx: Tx, workflow: WorkflowRow, run_id: str) -> None:
-    """A person cancelled one child run."""
+    """Record that a person cancelled one child run."""
     if end_child(tx, workflow, run_id, _read_child(tx, run_id), ()):
         advance.advance_workflow(tx, workflow)
 
@@ -123,7 +123,7 @@ def _read_child(tx: Tx, run_id: str) -> _ChildNow:
 
 
 def end_child(tx: Tx, workflow: WorkflowRow, run_id: str, now: _ChildNow, found: Sequence[Any]) -> bool:
-    """Write the end of the step, or of the item, of this run. False if it had ended before."""
+    """Write the end of this run's step or item. False if it had ended before."""
     key = values(id=workflow.id, run_id=run_id)
     row = first(tx.all(_STEP_OF_RUN, key))
     if row is None:
@@ -163,7 +163,7 @@ def _judge(
 
 
 def _gather_items(tx: Tx, workflow: WorkflowRow, step: StepSpec) -> None:
-    """The end of the last item is the end of the step; what is open is read from the rows, never from a counter."""
+    """End a step when its last item has ended; open items are read from the rows, never from a counter."""
     key = values(id=workflow.id, key=step.key)
     if tx.all(_OPEN_ITEM, key):
         return

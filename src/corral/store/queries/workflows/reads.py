@@ -62,7 +62,7 @@ _BY_RUN = sa.select(workflows.c.id).where(workflows.c.run_id == param("run_id"))
 
 
 def get(tx: Tx, workflow_id: str) -> WorkflowNow:
-    """A workflow by its id, or by the id of its latest run."""
+    """Return a workflow by its id, or by the id of its latest run."""
     found = first(tx.all(_BY_RUN, values(run_id=workflow_id)))
     return _read(tx, rows.get(tx, workflow_id if found is None else found[0]))
 
@@ -70,7 +70,7 @@ def get(tx: Tx, workflow_id: str) -> WorkflowNow:
 def newest(
     tx: Tx, states: Sequence[RunState] | None, before: str | None, limit: int, *, job_id: str | None = None
 ) -> list[WorkflowNow]:
-    """Newest first. Several states are read one by one and merged."""
+    """Return workflows, newest first. Several states are read one by one and merged."""
     params = values(before=before or LAST_ID, limit=limit, job_id=job_id)
     everywhere, by_state = (_LIST, _LIST_STATE) if job_id is None else (_LIST_JOB, _LIST_JOB_STATE)
     if states is None:
@@ -138,7 +138,7 @@ def _count_items(tx: Tx, workflow_id: str) -> dict[str, ItemCounts]:
 
 
 def items_of(tx: Tx, workflow_id: str, key: str, limit: int) -> list[dict[str, Any]]:
-    """The children of a for_each, in order."""
+    """Return the children of a for_each, in order."""
     rows_found = tx.all(_ITEM_ROWS, values(id=workflow_id, key=key, limit=limit))
     return [
         {"item": item, "state": state, "error_message": reason, "run_id": run_id, "result": from_json(output)}

@@ -56,9 +56,9 @@ def workflow_of(row: Row) -> WorkflowRow:
 
 
 def lock(tx: Tx, workflow_id: str) -> WorkflowRow:
-    """Every change of a workflow holds this lock: two children that end together see each other's end.
+    """Lock a workflow. Every change holds this lock, so two children that end together see each other's end.
 
-    It is taken before the locks of runs, by everyone: otherwise a cancel and a settlement could deadlock.
+    Every caller takes it before the locks of runs: otherwise a cancel and a settlement could deadlock.
     """
     found = first(tx.all(_LOCK, values(id=workflow_id)))
     if found is None:
@@ -67,7 +67,7 @@ def lock(tx: Tx, workflow_id: str) -> WorkflowRow:
 
 
 def lock_by_run(tx: Tx, run_id: str) -> WorkflowRow | None:
-    """The workflow whose latest run this is. None for an earlier one: what still ends there changes nothing."""
+    """Lock the workflow whose latest run this is. None for an earlier run, whose end changes nothing."""
     found = first(tx.all(_LOCK_BY_RUN, values(run_id=run_id)))
     return None if found is None else workflow_of(found)
 
@@ -80,7 +80,7 @@ def get(tx: Tx, workflow_id: str) -> WorkflowRow:
 
 
 def spec_of(tx: Tx, row: WorkflowRow) -> WorkflowSpec:
-    """The definition of a workflow, read and parsed once per process and content."""
+    """Return the definition of a workflow, read and parsed once per process and content."""
     known = _SPECS.get(row.digest)
     if known is None:
         document = tx.all(_DEFINITION, values(name=row.name, version=row.version))[0][0]
@@ -97,7 +97,7 @@ def read_states(tx: Tx, workflow_id: str) -> dict[str, StepNow]:
 
 
 def forget(tx: Tx, run_id: str) -> None:
-    """Delete a workflow with its latest run. Its definition stays: the number of a version is never used twice."""
+    """Delete a workflow with its latest run. Its definition stays, so that a version number is never reused."""
     found = first(tx.all(_BY_RUN, values(run_id=run_id)))
     if found is not None:
         tx.run(_DELETE_STEPS, values(id=found[0]))
