@@ -1,4 +1,4 @@
-"""A lease in the hands of a worker process, as the node sees it."""
+"""A lease that a worker process holds, as the node sees it."""
 
 from dataclasses import dataclass
 
@@ -15,4 +15,4 @@ class HeldLease:
     deadline: float
     cancelled_at: float | None = None
     timed_out: bool = False
-    data: ObservedData | None = None  # of a crawl, read from its records when it ended
+    data: ObservedData | None = None  # of a crawl: read from its records at the end

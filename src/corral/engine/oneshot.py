@@ -1,4 +1,4 @@
-"""Execute one task in an extra worker process; nothing about it is stored."""
+"""Execute one task in an extra worker process, without storing anything."""
 
 import asyncio
 import time
@@ -24,14 +24,14 @@ from corral.runtime.new_ids import new_id
 
 _START_S = 15.0
 _MARGIN_S = 2.0
-# A user who tries selectors tries several, and a process takes a second to start.
+# A user who tries one selector tries several, and a process takes a second to start.
 _WARM_S = 60.0
 
 
 def errand(
     kind: str, payload: TypedPayload, strategy: Strategy, session: SealedSession | None, job_id: str | None = None
 ) -> Lease:
-    """A run that is not stored, for `OneShotWorkers`."""
+    """Return a run for `OneShotWorkers` that is not stored."""
     now = datetime.now(UTC)
     run = Run(
         id=RunId(new_id()),
@@ -55,7 +55,7 @@ def errand(
 
 
 class OneShotWorkers:
-    """Extra worker processes: each executes one task at a time and is kept for a while for the next one.
+    """Extra worker processes: each executes one task at a time and is kept for a while for the next task.
 
     If this process has a node, they use its host limiter.
     """

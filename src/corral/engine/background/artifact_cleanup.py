@@ -29,7 +29,7 @@ class Tidying:
             log.warning("artifact_cleanup_failed", reason=str(error))
 
     async def _tidy(self) -> None:
-        """Delete rows before files: a later cleanup finds a file without a row; a row without a file is broken."""
+        """Delete rows before files: a later cleanup finds a file without a row, but a row without a file is broken."""
         held = await asyncio.to_thread(self._folder.list_files)
         if not held:
             return
@@ -42,7 +42,7 @@ class Tidying:
         await asyncio.to_thread(self._folder.remove, [*lost, *excess])
 
     async def _without_forgotten(self) -> None:
-        """Keep saved files as long as a record refers to them."""
+        """Keep saved files while a record refers to them."""
         for run_id in await asyncio.to_thread(self._files.runs):
             try:
                 await self._store.runs.get(run_id)

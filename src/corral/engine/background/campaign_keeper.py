@@ -1,4 +1,4 @@
-"""Follows open campaigns on every node: starts sites whose dependencies have ended, and closes what has ended."""
+"""Follow open campaigns on every node: start sites whose dependencies have ended, and close ended campaigns."""
 
 import asyncio
 import itertools
@@ -30,7 +30,7 @@ async def mirror_nowhere(_: dict[str, Any]) -> None:
 
 
 class CampaignKeeper:
-    """Two nodes may follow one campaign: each write is guarded, so that only one of them counts."""
+    """Two nodes may follow one campaign: guarded writes ensure that only one of them takes effect."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class CampaignKeeper:
         self._make_report = make_report
         self._make_alerts = make_alerts
         self._mirror = mirror
-        self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes chosen runs only
+        self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes only chosen runs
 
     async def run(self) -> None:
         for count in itertools.count():

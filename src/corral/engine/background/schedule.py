@@ -1,4 +1,4 @@
-"""Start the runs of scheduled jobs: one per slot; missed slots count as one."""
+"""Start the runs of scheduled jobs: one per slot; several missed slots count as one."""
 
 import asyncio
 from datetime import UTC, datetime
@@ -37,7 +37,7 @@ class Scheduler:
                 return await self._fire(due)
             except StorageError:
                 raise
-            except CorralError as error:  # one job that cannot be started must not delay the others
+            except CorralError as error:  # a job that cannot be started must not delay the others
                 log.warning("schedule_failed", job=due.job.id, reason=error.message)
                 return None
 

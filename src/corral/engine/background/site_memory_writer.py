@@ -18,12 +18,12 @@ log = structlog.get_logger()
 
 _EVERY_S = 1.0
 _MAX_KEPT = 10_000
-# Failures that say nothing about whether the strategy works on this site.
+# Failures that do not show whether the strategy works on this site.
 _SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
 # One bad answer is enough to doubt a recipe; a host that does not answer proves nothing.
 _NO_ANSWER = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
 
-# Failures that show that the calls of a recipe no longer work.
+# Failures that prove that the calls of a recipe no longer work.
 _DISPROVES = frozenset({FailureCode.BLOCKED, FailureCode.BAD_RESPONSE, FailureCode.EXTRACTION, FailureCode.LIMIT})
 
 
@@ -61,7 +61,7 @@ def observe(run: Run, outcome: AttemptOutcome, took_s: float) -> Observation | N
 def find_failed_recipe(run: Run, outcome: AttemptOutcome) -> tuple[str, int] | None:
     """Return the id and version of the recipe that this attempt disproved, or None.
 
-    A failing or unreachable host disproves no recipe; the site memory accounts for it.
+    A failing or unreachable host disproves no recipe; site memory records it instead.
     """
     if run.resolved_strategy is not Strategy.API_REPLAY:
         return None

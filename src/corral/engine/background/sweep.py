@@ -17,14 +17,14 @@ from corral.engine.background.schedule import Scheduler
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
-# With a beat that requests each sweep: sweep unasked after this time without a request.
+# If a beat requests the sweeps: sweep anyway after this time without a request.
 _ALONE_AFTER_S = 3.0
 _DUE_WITHIN_S = 10.0
 _TELL_MAX = 1_000
 _PRUNE_EVERY_S = 60.0
 _BREATH_S = 0.02
-# A node that has not swept for this long was stopped, or the database was. Then every lease looks expired, and their
-# holders get time to renew before any is reaped.
+# A node that has not swept for this long was suspended, or the database was. Every lease then looks expired, so their
+# holders get time to renew before any lease is reaped.
 _AWAY_S = 4.0
 _PATIENCE_S = 3.0
 
@@ -63,7 +63,7 @@ class Sweeper:
                 group.create_task(self._repeat(work), name=f"sweep: {work.__name__}")
 
     def sweep_now(self) -> None:
-        """A beat requests the sweeps; without a request for a while, the node sweeps by itself."""
+        """Wait for a beat to request a sweep; after a while without a request, sweep anyway."""
         if self._asked is not None:
             self._asked.set()
             self._asked = asyncio.Event()

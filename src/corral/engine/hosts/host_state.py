@@ -18,15 +18,15 @@ class SlotHolder(Protocol):
 
 class PendingRequest(NamedTuple):
     holder: SlotHolder
-    until: float  # it is not kept waiting longer
+    until: float  # deadline for an answer
 
 
 @dataclass(slots=True, eq=False)
 class HostState:
     host_key: str
     condition: HostCondition = field(default_factory=HostCondition)
-    said: SitePace | None = None  # by a person
-    at_once: int = 0  # that crawls under way have been promised
+    said: SitePace | None = None  # set by a person
+    at_once: int = 0  # concurrency promised to active crawls
     crawl_delay_s: float | None = None
     crawl_delay_until: float = 0.0
     lent: "Counter[SlotHolder]" = field(default_factory=Counter)
@@ -34,16 +34,16 @@ class HostState:
     timer: asyncio.TimerHandle | None = None
     prober: SlotHolder | None = None
     is_taking_probe: bool = False
-    writes: int = 0  # under way: until they have landed, the database knows less than we do
-    is_recalled: bool = False  # all that was lent, because the host is to be spared
-    called: "Counter[SlotHolder]" = field(default_factory=Counter)  # back, for those who wait
+    writes: int = 0  # in flight: until they complete, the database lags behind this state
+    is_recalled: bool = False  # the whole loan was recalled, because the host is no longer healthy
+    called: "Counter[SlotHolder]" = field(default_factory=Counter)  # slots recalled for waiting requests
 
     quota: int = 0  # slots of this node: see domain.hosts.quota
     quota_until: float = 0.0
-    held: int = 0  # what others take for ours: what was in use beyond our part when we asked for it
-    is_asking: bool = False  # for a part
+    held: int = 0  # slots that other nodes count as ours, including those in use beyond our quota at the last request
+    is_asking: bool = False  # a quota request is in flight
     is_contested: bool = False  # by another node
-    sent_away: int = 0  # lately: they come back
+    sent_away: int = 0  # recently deferred requests, which will return
 
     @property
     def is_idle(self) -> bool:
@@ -55,7 +55,7 @@ class HostState:
         return self.quota if self.quota_until > now else 0
 
     def is_contested_at(self, now: float) -> bool:
-        """What there is to be had is known, then: it is asked for once a second."""
+        """True if the quota is current and contested: then it is requested only once a second."""
         return self.is_contested and self.quota_until > now
 
 
@@ -65,7 +65,7 @@ class LimiterBackend(Protocol):
     def save_opened(self, host: HostState) -> None: ...
 
     def take_probe(self, host: HostState) -> None:
-        """Answered with `HostLimiter.probe_taken`."""
+        """Request the probe, answered with `HostLimiter.probe_taken`."""
         ...
 
     def probe_ended(self, host: HostState) -> None: ...
@@ -73,11 +73,11 @@ class LimiterBackend(Protocol):
     def save_change(self, host: HostState) -> None: ...
 
     def let_in(self, host: HostState) -> None:
-        """A request of this host got its slot; the next one may queue."""
+        """A request to this host got its slot; the next one may queue."""
         ...
 
     def save_recovery(self, host: HostState) -> None: ...
 
     def request_quota(self, host: HostState) -> None:
-        """Answered with `HostLimiter.apply_quota`; until then the host is `is_asking`."""
+        """Request a quota, answered with `HostLimiter.apply_quota`; until then the host is `is_asking`."""
         ...

@@ -38,11 +38,11 @@ log = structlog.get_logger()
 
 _CRAWL_DELAY_KEPT_S = 3600.0
 _MAX_HOSTS = 20_000
-# A report covers many visits; at most this many of them speed the host up.
+# A report covers many visits; at most this many of them raise the concurrency of the host.
 _MOST_AT_A_TIME = 10
-# How long requests wait while other nodes hold all slots of the host, before they are deferred.
+# How long requests wait before they are deferred, while other nodes hold all slots of the host.
 _SHORT_S = 1.0
-_HANDED_OVER_S = 5.0  # if there are enough slots, but another node has not returned them yet
+_HANDED_OVER_S = 5.0  # the same, if enough slots exist but another node has not returned them yet
 
 
 class HostLimiter:
@@ -57,13 +57,13 @@ class HostLimiter:
     ) -> None:
         self._rules = rules
         self._keeper = keeper
-        self._pace_of = pace_of  # by host key, from the configuration of sites
+        self._pace_of = pace_of  # by host key, from the site configurations
         self.clock = clock
         self._chance = chance
         self.hosts: dict[str, HostState] = {}
         self.watched: set[str] = set()  # hosts that are not healthy
-        self.short: dict[str, float] = {}  # hosts whose slots belong to other nodes, and when to ask again
-        self.messages = 0  # that workers have sent
+        self.short: dict[str, float] = {}  # hosts whose slots other nodes hold, and when to ask again
+        self.messages = 0  # number of messages from workers
 
     def rules_of(self, host: HostState) -> HostRules:
         pace = replace(self._rules.pace, concurrency=max(self._rules.pace.concurrency, host.at_once))
@@ -107,7 +107,7 @@ class HostLimiter:
         slots = host.slots(now) if host.is_contested_at(now) else math.inf
         return host.condition.run_room(now, self.rules_of(host), held, slots)
 
-    # -- what workers say ----------------------------------------------------------------------------
+    # -- messages from workers -----------------------------------------------------------------------
 
     def hear(self, holder: SlotHolder, message: ToLimiter) -> None:
         self.messages += 1
@@ -190,7 +190,7 @@ class HostLimiter:
             if count:
                 self._serve(host)
 
-    # -- letting in ----------------------------------------------------------------------------------
+    # -- granting slots ------------------------------------------------------------------------------
 
     def _is_plain(self, host: HostState, now: float, rules: HostRules) -> bool:
         is_plain = host.condition.is_plain(now, rules)
@@ -208,7 +208,7 @@ class HostLimiter:
         return is_plain
 
     def look(self, host: HostState) -> None:
-        """Serve waiting requests: something may have changed without a message."""
+        """Serve waiting requests after a change without a message."""
         self._serve(host)
 
     def _serve(self, host: HostState) -> None:
@@ -312,7 +312,7 @@ class HostLimiter:
             self._keeper.probe_ended(host)
         self._serve(host)
 
-    # -- sending away --------------------------------------------------------------------------------
+    # -- deferring requests --------------------------------------------------------------------------
 
     def _send_away_late(self, host: HostState, now: float, rules: HostRules) -> None:
         late = sum(ask.until <= now for ask in host.asks)
@@ -362,7 +362,7 @@ class InProcessHolder:
 
 
 def _forget(asks: deque[PendingRequest], holder: SlotHolder, count: int) -> None:
-    """Drop the latest requests of a worker that got its slots in another way."""
+    """Drop the latest requests of a worker whose visits got slots in another way."""
     for host_key in range(len(asks) - 1, -1, -1):
         if count and asks[host_key].holder is holder:
             del asks[host_key]

@@ -31,7 +31,7 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 _EVERY_S = 1.0
-# A page that was released and has not requested its host by now will not do so.
+# A released page that has not requested its host after this time will not do so.
 _CALL_AGAIN_S = 5.0
 _CLEAN_EVERY = 600
 _SITES_EVERY = 2
@@ -100,13 +100,13 @@ class LimiterSync:
         await self._free_forgotten()
 
     async def _follow_sites(self) -> None:
-        """Apply configurations of sites that were changed."""
+        """Apply changed site configurations."""
         if self._rounds % _SITES_EVERY == 0 and await self._sites.refresh():
             for host in list(self.limiter.hosts.values()):
                 self.limiter.look(host)
 
     async def _free_forgotten(self) -> None:
-        """Wake pages that were deferred while their host became free."""
+        """Wake pages that were deferred although their host is free by now."""
         self._rounds += 1
         again, self._again = self._again, set()
         if self._rounds % _CLEAN_EVERY == 0:
@@ -115,7 +115,7 @@ class LimiterSync:
             await self._until_stored(functools.partial(self._store.release_pages, host_key))
 
     async def _call_up(self, host: HostState) -> None:
-        """Release one waiting run: it makes the probe."""
+        """Release one waiting run, which makes the probe."""
         now, breaker = self.limiter.clock(), host.condition.breaker
         if breaker.opened_at is None or host.condition.wait(now, self.limiter.rules_of(host)) is not None:
             return
@@ -123,7 +123,7 @@ class LimiterSync:
             self._called[host.host_key] = now
             await self._until_stored(functools.partial(self._store.release_probe_page, host.host_key))
 
-    # -- what other nodes know -----------------------------------------------------------------------
+    # -- state of other nodes ------------------------------------------------------------------------
 
     async def _adopt_all(self) -> None:
         changed, self._since_ms = await self._store.changes_since(self._since_ms, _MAX_CHANGES)
@@ -144,12 +144,12 @@ class LimiterSync:
             pace = replace(pace, blocked_until=max(pace.blocked_until, now + stored.blocked_for_s))
         is_shared = theirs.opened_at is not None or ours.opened_at is not None
         if ours.opened_at is None and theirs.opened_at is None:
-            # Only after a restart; then each node counts on its own.
+            # Only after a restart; afterwards, each node counts on its own.
             is_shared = ours.failures == 0
         host.condition = HostCondition(pace, theirs if is_shared and host.prober is None else ours)
         self.limiter.look(host)
 
-    # -- what this node finds out --------------------------------------------------------------------
+    # -- state of this node --------------------------------------------------------------------------
 
     def save_opened(self, host: HostState) -> None:
         _, failures, blocked_s = _snapshot(host, self.limiter.clock())
@@ -157,7 +157,7 @@ class LimiterSync:
 
     @property
     def shared_host_keys(self) -> list[str]:
-        """The hosts of which this node has a quota."""
+        """The hosts at which this node has a quota."""
         return self._parts.host_keys
 
     def request_quota(self, host: HostState) -> None:
@@ -205,7 +205,7 @@ class LimiterSync:
         finally:
             host.writes -= 1
 
-    # -- runs that have to wait ----------------------------------------------------------------------
+    # -- deferred runs -------------------------------------------------------------------------------
 
     def room(self, held: Counter[str]) -> RunRooms:
         """The room for one claim; `held` counts the runs of each host that this node holds."""

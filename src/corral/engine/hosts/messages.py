@@ -14,7 +14,7 @@ from corral.domain.runs.outcome import WaitReason
 
 
 class SlotKind(StrEnum):
-    LENT = "lent"  # returns to the loan of the worker, for its next request
+    LENT = "lent"  # returns to the worker's loan, for its next request
     ONCE = "once"
     PROBE = "probe"  # the only request that an open breaker lets through
 
@@ -22,7 +22,7 @@ class SlotKind(StrEnum):
 class SlotRequest(msgspec.Struct, frozen=True, array_like=True, tag="request_slots"):
     host_key: str
     count: int
-    concurrency: int  # the crawl asks for this many concurrent requests to the host
+    concurrency: int  # concurrent requests to the host that the crawl asks for
 
 
 class SlotWithdrawal(msgspec.Struct, frozen=True, array_like=True, tag="withdraw_slots"):
@@ -46,7 +46,7 @@ class VisitReport(msgspec.Struct, frozen=True, array_like=True, tag="report_visi
     host_key: str
     returned: int  # lent slots that the worker gives back
     succeeded: int  # ordinary successful visits since the last report
-    latency_s: float  # their mean
+    latency_s: float  # mean latency of these visits
     results: tuple[VisitResult, ...] = ()
 
 

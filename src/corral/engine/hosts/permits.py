@@ -1,8 +1,8 @@
-"""The worker side of the host limiter: visits take their slots here, out of what the node has lent.
+"""The worker's side of the host limiter: visits take their slots here, from the node's loan.
 
-The node lends slots of a healthy host to a worker until it recalls them. Then a visit costs no message,
-and the worker reports the results once a second. For a host that is not healthy, it requests and reports each slot.
-The messages are in `messages`.
+The node lends slots of a healthy host to a worker until it recalls them. Meanwhile a visit costs no message, and the
+worker reports the results once a second. For a host that is not healthy, it requests and reports each slot. The
+messages are in `messages`.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ from corral.engine.hosts.messages import (
 )
 
 TELL_EVERY_S = 1.0
-# Slots that were not used for this many reports go back.
+# Slots that stay unused for this many reports are returned.
 _IDLE_ROUNDS = 2
 _DELAY_AGAIN_S = 60.0
 _MAX_PLACES = 10_000
@@ -50,7 +50,7 @@ _HOLD_S = 1.0
 class _Waiter(NamedTuple):
     visit: "PermitVisit"
     turn: "asyncio.Future[Deferred | SlotKind]"
-    page: QueuedPage | None  # where the order of a crawl counts
+    page: QueuedPage | None  # set if the order of the crawl matters
 
     @property
     def is_next(self) -> bool:
@@ -63,10 +63,10 @@ class _Loan:
 
     free: int = 0
     used: int = 0
-    owed: int = 0  # recalled while in use
+    owed: int = 0  # recalled slots that are still in use
     asked: int = 0  # requested slots without an answer yet
     at_once: int = 0
-    waiters: "list[_Waiter]" = field(default_factory=list)  # by visit number
+    waiters: "list[_Waiter]" = field(default_factory=list)  # ordered by visit number
     on_hold: "list[SlotKind]" = field(default_factory=list)  # slots reserved for pages that have not requested them yet
     hold_timer: asyncio.TimerHandle | None = None
     back: int = 0  # to be returned with the next report
@@ -79,7 +79,7 @@ class _Loan:
 
 @dataclass(slots=True)
 class _Stay:
-    """At one host, during one visit."""
+    """The stay of one visit at one host."""
 
     kind: SlotKind
     status: int | None = None
@@ -116,7 +116,7 @@ class Permits:
         if not (loan.free or loan.used or loan.asked or loan.waiters or loan.on_hold):
             del self._loans[host_key]
 
-    # -- taking a turn -----------------------------------------------------------------------------
+    # -- taking a slot -----------------------------------------------------------------------------
 
     def take(self, host_key: str) -> bool:
         """Take a lent slot without a message to the node. This is the usual case."""
@@ -134,14 +134,14 @@ class Permits:
         loan.at_once = max(loan.at_once, at_once)
         turn: asyncio.Future[Deferred | SlotKind] = asyncio.get_running_loop().create_future()
         waiter = _Waiter(visit, turn, page)
-        # The visit that began first gets the next slot, even if it requested it later than another one.
+        # The visit that began first gets the next slot, even if it requested the slot later than another visit.
         bisect.insort(loan.waiters, waiter, key=_number)
         if page is not None:
             page.notify(self._offer)
             page.on_refusal = functools.partial(self._send_back, host_key, waiter)
         self._offer(host_key)
         if len(loan.waiters) > loan.asked + len(loan.on_hold):
-            # One message for all visits that start waiting in this iteration of the event loop.
+            # One message covers all visits that start waiting in this iteration of the event loop.
             asyncio.get_running_loop().call_soon(self._ask, host_key)
         try:
             return await turn
@@ -157,7 +157,7 @@ class Permits:
                 page.on_refusal = None
 
     def _send_back(self, host_key: str, waiter: _Waiter, deferred: Deferred) -> None:
-        """Defer pages that wait here behind a page that was deferred."""
+        """Defer pages that wait here behind a deferred page."""
         loan = self._loans[host_key]
         if waiter not in loan.waiters or waiter.turn.done():
             return
@@ -230,7 +230,7 @@ class Permits:
         if host_key in self._loans:
             self._recall(host_key, None)
 
-    # -- what the node says ------------------------------------------------------------------------
+    # -- messages from the node --------------------------------------------------------------------
 
     def hear(self, message: FromLimiter) -> None:
         host_key = message.host_key
@@ -294,7 +294,7 @@ def _admit(waiter: _Waiter, kind: SlotKind) -> None:
 
 
 def _refuse(loan: _Loan, host_key: str, reason: WaitReason, seconds: Sequence[float]) -> None:
-    """Defer the visits that began last: more may wait here than the node knew."""
+    """Defer the visits that began last: more may wait here than the node knows."""
     waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
     kept = max(0, len(waiters) - len(seconds))
     loan.waiters = waiters[:kept]
@@ -322,13 +322,13 @@ class PermitVisit:
         self.number = number
         self._queued = queued
         self._stays: dict[str, _Stay] = {}
-        self._host_key: str | None = None  # that was requested last
+        self._host_key: str | None = None  # the host requested last
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
         host_key = host_key_of(target)
         stay = self._stays.get(host_key)
         if stay is None:
-            # A redirect to another host has no position in the order of that host.
+            # A redirect to another host has no position in that host's order.
             page = self._queued if self._queued is not None and self._queued.host_key == host_key else None
             given = await self._request_slot(host_key, page)
             if isinstance(given, Deferred):
@@ -358,7 +358,7 @@ class PermitVisit:
         self._permits.set_delay(host_key_of(target), delay_s)
 
     def end(self, outcome: Outcome | None) -> None:
-        """Report the outcome for the host that was requested last; the other hosts only redirected to it."""
+        """Report the outcome for the host that was requested last; earlier hosts only redirected to it."""
         stays, self._stays = self._stays, {}
         for host_key, stay in stays.items():
             if outcome is None:
@@ -372,10 +372,10 @@ class PermitVisit:
 
 def _answer_of(stay: _Stay, outcome: Outcome) -> Answer:
     if stay.route is RouteKind.PROXY:
-        # The status may be the proxy's own: it must not slow the host down either.
+        # The proxy itself may have sent the status, which therefore must not slow the host down either.
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
     status, told = stay.status, stay.retry_after
-    if status is None:  # a browser made the requests; its outcome has the host
+    if status is None:  # a browser made the requests; the outcome names the host
         seen = _status_of(outcome)
         status = seen if isinstance(seen, int) else None
     if told is None and isinstance(outcome, Failed):

@@ -1,7 +1,7 @@
-"""The quotas of this node where several nodes use the same hosts. The store divides: see domain.hosts.quota.
+"""The quotas of this node at hosts that several nodes use. The store divides the slots: see domain.hosts.quota.
 
-A node requests a quota with its first request to a host, checks it once a second while another node has one (four
-times a second while a node has none), and drops it when no visit needs the host any more.
+A node requests a quota with its first request to a host, checks it once a second while another node has one (four times
+a second while a node has none), and drops it when no visit needs the host any more.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ class HostQuotas:
         self._owner = owner
         self._limiter = limiter
         self._write = write
-        self._ours: dict[str, HostState] = {}  # those with a row of ours
+        self._ours: dict[str, HostState] = {}  # hosts at which this node has a row
         self._wanted: dict[str, HostState] = {}
         self._is_asking = False
         self._renewed = 0.0
@@ -43,7 +43,7 @@ class HostQuotas:
     def want(self, host: HostState) -> None:
         host.is_asking = True
         self._wanted[host.host_key] = host
-        if not self._is_asking:  # hosts that need a quota in the meantime are requested together
+        if not self._is_asking:  # hosts that need a quota meanwhile are requested together
             self._is_asking = True
             self._write(self._ask_for_wanted())
 
@@ -70,7 +70,7 @@ class HostQuotas:
     def _ask_of(self, host: HostState) -> QuotaRequest:
         rules = self._limiter.rules_of(host)
         in_use = host.condition.pace.active
-        # Lend nothing more until the answer arrives: the quota may shrink.
+        # Lend nothing more until the answer arrives, because the quota may shrink.
         host.quota = min(host.quota, in_use)
         wanted = max(1, in_use + len(host.asks) + host.sent_away)
         return QuotaRequest(host.host_key, rules.pace.most_at_once, in_use, wanted, host.condition.delay_s(rules))
@@ -119,7 +119,7 @@ class HostQuotas:
         if not idle:
             return
         for host in idle:
-            # Requests that arrive meanwhile are sent afterwards: the dropped row must not be a new one.
+            # Requests that arrive meanwhile are sent afterwards, so that the drop cannot delete a new row.
             host.quota, host.held, host.is_asking = 0, 0, True
         try:
             await self._store.drop_quotas(self._owner, [host.host_key for host in idle])

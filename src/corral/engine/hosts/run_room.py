@@ -1,7 +1,7 @@
 """How many runs a node may claim for each host, so that claimed runs can start at once.
 
-The host limiter decides when a run requests its slot; this keeps runs in the queue that would only wait for
-one. Runs of a host without room are set aside by the claim and woken by a later one.
+The host limiter decides when a run gets its slot; this module leaves runs in the queue that would only wait for one. A
+claim sets aside the runs of a host without room, and a later claim wakes them.
 """
 
 from collections import Counter
@@ -11,13 +11,14 @@ from corral.domain.hosts.claiming import MOST_SET_ASIDE
 from corral.domain.hosts.limiter import RunRoom, Wait
 from corral.engine.hosts.limiter import HostLimiter
 
-# After a run was refused its slot, because crawls or other nodes use the host: none for a moment, then one at a time.
+# After a run was refused a slot because crawls or other nodes use the host: claim none for a moment, then one at a
+# time.
 _REFUSED_S = 1.0
 _CAREFUL_S = 10.0
 
 
 class Crowds:
-    """The hosts that runs of the database wait for, as the last claim of this node found them."""
+    """The hosts that stored runs wait for, as this node's last claim found them."""
 
     def __init__(self) -> None:
         self.hosts: set[str] = set()
@@ -28,7 +29,7 @@ class Crowds:
         self._refused_at[host_key] = now
 
     def learn(self, waited_for: Sequence[str], now: float) -> None:
-        """Store what a claim found. A run that was deferred a moment ago may not be written yet."""
+        """Save the result of a claim. A run that was deferred a moment ago may not be written yet."""
         refused = list(self._refused_at.items())
         self.hosts = {*waited_for, *(host_key for host_key, at in refused if now - at < _REFUSED_S)}
         for host_key in [host_key for host_key, _ in refused if host_key not in self.hosts]:
@@ -45,7 +46,7 @@ class Crowds:
 
 
 class RunRooms:
-    """Return a `HostRoom` for one claim. The store calls it from another thread, so it reads only immutable state."""
+    """Creates a `HostRoom` for one claim. The store calls it from another thread, so it reads only immutable state."""
 
     def __init__(self, limiter: HostLimiter, held: Counter[str], crowds: Crowds) -> None:
         self._limiter = limiter
@@ -62,7 +63,7 @@ class RunRooms:
 
     @property
     def ready_in_s(self) -> float:
-        """Return when to claim again even if no run ends: a host may get room, or this claim did not see every run."""
+        """Return when to claim again even if no run ends: a host may get room, or this claim missed some runs."""
         if self._set_aside >= MOST_SET_ASIDE:
             return 0.0
         return min((room.ready_in_s for room in self._rooms.values() if room.runs == 0), default=float("inf"))

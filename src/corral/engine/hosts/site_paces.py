@@ -1,4 +1,4 @@
-"""The paces of configured sites, as a limiter asks for them; read again while the process runs."""
+"""The paces of configured sites, for a limiter; they are reloaded while the process runs."""
 
 from collections.abc import Awaitable, Callable
 
@@ -18,7 +18,7 @@ class SitePaces:
     def __init__(self, read: ReadBook = _read_nothing) -> None:
         self._read = read
         self._book = SiteBook()
-        self._known: dict[str, SitePace | None] = {}  # by host key: a limiter asks at every request
+        self._known: dict[str, SitePace | None] = {}  # by host key: a limiter looks one up for every request
 
     def find(self, host_key: str) -> SitePace | None:
         if host_key not in self._known:
@@ -28,7 +28,7 @@ class SitePaces:
         return self._known[host_key]
 
     async def refresh(self) -> bool:
-        """Read the configurations again; return whether they changed."""
+        """Reload the configurations; return whether they changed."""
         book = await self._read()
         if book == self._book:
             return False

@@ -48,5 +48,5 @@ class StandaloneLimiter:
 
 
 async def _once(write: Callable[[], Awaitable[T]]) -> T:
-    """Write without a retry: a preview is no run."""
+    """Write without a retry: a preview is not a run."""
     return await write()

@@ -1,7 +1,7 @@
 """The loop: reconcile, let the nodes drain the queue, and reconcile again. One node at a time holds its lease.
 
-Everything that lasts is in one row of the database. A node that is killed loses the lease after some seconds; the next
-one finds the reconciliation that is under way and waits for its end.
+All persistent state is in one row of the database. A killed node loses the lease after some seconds; the next node
+finds the active reconciliation and waits for its end.
 """
 
 import asyncio
@@ -67,7 +67,7 @@ class LoopRunner:
                 await asyncio.shield(self._rows.leave(self._owner))
 
     async def step(self) -> None:
-        """Renew the lease, note the end of a reconciliation, or start the next one."""
+        """Renew the lease, record the end of a reconciliation, or start the next one."""
         state = await self._rows.take(self._owner, _LEASE_S)
         if state is None:
             return

@@ -13,7 +13,7 @@ from corral.engine.held_lease import HeldLease
 from corral.engine.node.pool import Key, WorkerPool, WorkerProcess
 from corral.engine.worker import messages as wire
 
-# The executor enforces the limit itself; after this extra time the node cancels the run, and then kills the worker.
+# The executor enforces the limit itself. After this extra time the node cancels the run; then it kills the worker.
 _MARGIN_S = 1.0
 _KILL_AFTER_S = 2.0
 _DEFAULT_TIMEOUT_S = 20.0
@@ -23,11 +23,11 @@ _ISOLATION_S = 30.0
 
 @dataclass(slots=True)
 class WorkerLimits:
-    """Concurrent runs per worker; a page in a browser costs a hundred times one over HTTP."""
+    """Concurrent runs per worker; a page in a browser costs a hundred times as much as one over HTTP."""
 
     runs: int
     browsers: int
-    most: int | None = None  # on this node, in all of its workers; changed while it runs
+    most: int | None = None  # for all workers of this node together; may change while it runs
 
 
 class Assignment:
@@ -60,12 +60,12 @@ class Assignment:
         return max(0, room if most is None else min(room, most - self.count))
 
     def isolation_room(self) -> int:
-        """Return 1 if the isolation worker can take the next suspects: one group, or one run alone, at a time."""
+        """Return 1 if the isolation worker can take the next suspects: one group or one single run at a time."""
         isolated = self._pool.isolated
         return int(not self._suspects and (isolated is None or not isolated.held))
 
     def count_by_host(self) -> Counter[str]:
-        """Count the runs of each host that this node executes or is about to."""
+        """Count the runs of each host that this node executes or is about to execute."""
         leases = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
         every = (lease.run.host_key for lease in [*leases, *self._waiting, *self._suspects])
         return Counter(host_key for host_key in every if host_key is not None)
@@ -76,7 +76,7 @@ class Assignment:
         return max(0, len(usable) * self._limits.browsers - sum(map(_browsers, usable)) - waiting)
 
     def free_lanes(self, crawls: int, scripts: int, ended: Sequence[Lease]) -> Lanes:
-        """Return the room of each lane. Runs that ended count until their end is stored."""
+        """Return the room of each lane. An ended run counts until its end is stored."""
         browsers = self.browser_room() - sum(map(by_browser, ended))
         ended_scripts = sum(lease.run.kind == SCRIPT for lease in ended)
         return Lanes(
@@ -91,7 +91,7 @@ class Assignment:
         return at_most - sum(lease.run.kind == kind for lease in [*executing, *self._waiting, *self._suspects])
 
     def helper_room(self) -> int:
-        """Return whether a worker without a crawl is free: two crawls in one process make neither of them faster."""
+        """Return whether a worker without a crawl is free: a second crawl in one process would gain nothing."""
         free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
         waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
         return max(0, min(len(free) - waiting, self.room()))
@@ -134,7 +134,7 @@ class Assignment:
         return [worker for worker in self._pool.workers.values() if worker.takes_work]
 
     def _place_suspects(self) -> None:
-        """Send all suspects of one claim together: a run that must be alone was claimed alone."""
+        """Send all suspects of one claim together: a run that must be alone was also claimed alone."""
         if not self._suspects:
             return
         worker = self._pool.isolated
@@ -145,7 +145,7 @@ class Assignment:
             self._suspects.clear()
 
     def tend_isolation(self, now: float) -> None:
-        """Stop the isolation worker when no suspect needs it, and replace it when it is busy for long."""
+        """Stop the isolation worker when no suspect needs it, and replace it when it stays busy for long."""
         worker = self._pool.isolated
         if worker is None or self._suspects:
             return
@@ -155,7 +155,7 @@ class Assignment:
                 self._pool.end_isolation()
             return
         self._idle_since = None
-        # A healthy crawl may take hours there. It stays alone, and the next suspects get another worker.
+        # A healthy crawl may take hours there. It stays alone in its worker, and the next suspects get another one.
         if all(held.lease.run.kind == CRAWL and now - held.started > _ISOLATION_S for held in worker.held.values()):
             self._pool.end_isolation()
 
@@ -180,14 +180,14 @@ class Assignment:
         return {key for key in self.keys() if key[0] == run_id}
 
     def find_scripts(self, keys: set[Key]) -> set[Key]:
-        """Those of these runs that execute a script now."""
+        """Return those of these runs that execute a script now."""
         held = [lease for worker in self._pool.workers.values() for lease in worker.held.values()]
         return {each.lease.key for each in held if each.lease.run.kind == SCRIPT} & keys
 
     def cancel_keys(self, keys: set[Key], signal: str = "") -> None:
         """Stop runs whose lease this node lost. Write nothing: another node owns the row.
 
-        `signal` is what a script gets first.
+        `signal` is the first signal that a script gets.
         """
         self._waiting = deque(lease for lease in self._waiting if lease.key not in keys)
         self._suspects = deque(lease for lease in self._suspects if lease.key not in keys)

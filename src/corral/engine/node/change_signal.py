@@ -1,4 +1,4 @@
-"""A signal to every waiter in this process that something may have changed. It is a hint, never a promise."""
+"""A signal to all waiters in this process that something may have changed. It is a hint, not a guarantee."""
 
 import asyncio
 import contextlib

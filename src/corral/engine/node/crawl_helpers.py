@@ -1,4 +1,4 @@
-"""Find crawls to help with: a node with an idle worker polls for them."""
+"""Find crawls that need help: a node with an idle worker polls for them."""
 
 import time
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _LOOK_EVERY_S = 0.2
 
 
 class Helpers:
-    """Claims runs that help with one crawl, or with any."""
+    """Claims runs that help with one crawl, or with any crawl."""
 
     def __init__(
         self, store: CrawlStore, crawl: str | None = None, clock: Callable[[], float] = time.monotonic

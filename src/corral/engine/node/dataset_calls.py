@@ -1,4 +1,4 @@
-"""Calls of dataset builds: the arguments arrive as JSON and become the types of the store."""
+"""Calls of dataset builds: arguments arrive as JSON and are converted to the types of the store."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -14,7 +14,7 @@ log = structlog.get_logger()
 
 SEEN_EVERY_S = 2.5
 _STARTING_S = 0.5  # before the first worker process starts, and after the last one ended
-# A storage that does not answer must not keep the process from exiting; a row that remains is shown as lost.
+# A storage that does not answer must not keep the process from exiting; a remaining row is displayed as lost.
 _LEAVE_WITHIN_S = 1.0
 
 
@@ -41,7 +41,7 @@ class NodeHeartbeat:
         self._news.set()
 
     async def leave(self) -> None:
-        """Wait for the heartbeat in progress: written after the removal, it would add a dead node."""
+        """Wait for the heartbeat in progress: if it were written after the removal, it would add a dead node."""
         self._has_left = True
         self._news.set()
         with contextlib.suppress(StorageError, TimeoutError):
@@ -57,7 +57,7 @@ class NodeHeartbeat:
             try:
                 await self._store.heartbeat(self._info, processes, is_stopping=self._is_stopping)
             except StorageError as error:
-                # The node notices the problem itself, pauses and reports it.
+                # The node itself notices the problem, pauses and reports it.
                 log.debug("heartbeat_write_failed", reason=error.message)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SEEN_EVERY_S if processes else _STARTING_S):

@@ -1,4 +1,4 @@
-"""Stops the runs whose lease this node lost: a person cancelled or paused them, or another node took them over."""
+"""Stop runs whose lease this node lost: a person cancelled or paused them, or another node took them over."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ class LostLeases:
         self._spawn = spawn
 
     def check(self, keys: set[Key]) -> None:
-        """Stop those of these runs whose lease is lost, unless this node has claimed them again in the meantime."""
+        """Stop those of these runs whose lease is lost, unless this node has claimed them again meanwhile."""
         if keys:
             self._spawn(self._check(keys))
 
@@ -40,7 +40,7 @@ class LostLeases:
         self.stop(keys - held)
 
     def stop(self, keys: set[Key]) -> None:
-        """Stop the runs; of a script, the person who cancelled it may have named the signal."""
+        """Stop the runs; the person who cancelled a script may have named the signal."""
         scripts = self._assignment.find_scripts(keys)
         self._assignment.cancel_keys(keys - scripts)
         if scripts:
@@ -52,5 +52,5 @@ class LostLeases:
                 run = await self._store.get(key[0])
                 if run.state is RunState.CANCELLED and run.failure_detail:
                     self._assignment.cancel_keys({key}, run.failure_detail)
-        # Without a signal of its own, or while the storage does not answer.
+        # Used if no signal was named, or while the storage does not answer.
         self._assignment.cancel_keys(keys)

@@ -1,4 +1,4 @@
-"""The memory limit of workers: beyond it, a worker gets no new runs and is replaced when its runs have ended."""
+"""The memory limit of workers: a worker beyond it gets no new runs and is replaced when its runs have ended."""
 
 import contextlib
 import os
@@ -13,24 +13,24 @@ from corral.engine.node.pool import WorkerPool, WorkerProcess
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
-# Beyond one and a half times the limit it is killed: its runs may be what makes it grow.
+# A worker beyond one and a half times the limit is killed: its current runs may be the cause of the growth.
 _TOO_FAR = 1.5
 _PAGE = 4096
-# The default limit: half of the memory for all workers together, and each between these bounds. An idle worker takes
-# 30 MiB, one with a hundred runs a few hundred; beyond 2 GiB it leaks or parses something absurd.
+# The default limit is half of the memory divided by the workers, within these bounds. An idle worker takes 30 MiB, one
+# with a hundred runs a few hundred; beyond 2 GiB it leaks or parses something absurd.
 _LEAST_MIB = 512
 _MOST_MIB = 2048
 _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 
 
 def default_limit_mib(workers: int, machine_mib: float | None = None) -> int:
-    """The default memory limit of each worker process."""
+    """Return the default memory limit of each worker process."""
     memory_mib = available_mib() if machine_mib is None else machine_mib
     return round(min(_MOST_MIB, max(_LEAST_MIB, memory_mib / 2 / workers)))
 
 
 def available_mib() -> float:
-    """The memory of the machine, or of the container that this process runs in."""
+    """Return the memory of the machine, or of the container that this process runs in."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     for path in _CGROUP_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # missing, or "max"
@@ -69,5 +69,5 @@ class MemoryLimit:
 def _resident_mib(pid: int) -> float:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE / 2**20
-    except (OSError, IndexError, ValueError):  # the process has ended; the pool notices that
+    except (OSError, IndexError, ValueError):  # the process has ended; the pool handles that
         return 0.0

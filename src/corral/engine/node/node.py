@@ -1,4 +1,7 @@
-"""A node: claims runs, has its workers execute them, settles the outcomes. One per host, or one inside `corral up`."""
+"""A node: it claims runs, has its workers execute them, and settles the outcomes.
+
+One per host, or inside `corral up`.
+"""
 
 import asyncio
 import contextlib
@@ -42,14 +45,14 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 _CLAIM_MAX = 200
-# While the queue is long, a claim waits briefly for this share of free room: ten runs cost little more than one.
+# While the queue is long, a claim waits briefly for this share of free capacity: ten runs cost little more than one.
 _WORTH_A_CLAIM = 8
 _WORTH_A_WRITE = 16
 _GATHER_S = 0.005
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
-# A later check means that the event loop was blocked: read the messages of the workers first.
+# If the check is later than this, the event loop was blocked: read the messages of the workers first.
 _STOOD_STILL_S = 1.0
 
 
@@ -90,18 +93,18 @@ class Node:
         self._lost = LostLeases(store.runs, self.owner, self._assignment, self._spawn)
         self._wake = asyncio.Event()
         self._settling: dict[Key, HeldLease] = {}
-        self._unasked: set[Key] = set()  # of them, those the store has not been asked to write yet
-        self._ended: list[Settlement] = []  # of a busy node, for a moment: many are written for the price of one
+        self._unasked: set[Key] = set()  # the part of these that was not sent to the store yet
+        self._ended: list[Settlement] = []  # a busy node collects these briefly, to write them together
         self._gathering: asyncio.TimerHandle | None = None
         self._dispatching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._claiming = True
-        self._host_ready_s = math.inf  # until a host that runs wait for may have room
+        self._host_ready_s = math.inf  # seconds until a host that runs wait for may have room
         self._hurry = asyncio.Event()
         self.storage_problem: str | None = None
-        self.settled: Counter[tuple[str, str]] = Counter()  # by state reached and failure code
+        self.settled: Counter[tuple[str, str]] = Counter()  # by final state and failure code
 
-    # -- what others may ask ---------------------------------------------------------------------
+    # -- public interface ------------------------------------------------------------------------
 
     async def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -192,7 +195,7 @@ class Node:
     def _still_counted(self) -> list[Lease]:
         """Count ended runs that are not settled yet: the database must never show more running runs than allowed.
 
-        If writes are applied in order, a claim cannot overtake the settlement before it.
+        If writes are applied in order, a claim cannot overtake an earlier settlement.
         """
         keys: Iterable[Key] = self._unasked if self._store.runs.writes_in_order else self._settling
         return [self._settling[key].lease for key in keys]
@@ -234,7 +237,7 @@ class Node:
             log.warning("claiming_paused", reason=error.message, hint=error.hint)
         self.storage_problem = f"{error.message}; {error.hint}" if error.hint else error.message
 
-    # -- what the workers say --------------------------------------------------------------------
+    # -- messages from workers -------------------------------------------------------------------
 
     def _on_outcomes(self, outcomes: list[tuple[HeldLease, Outcome]]) -> None:
         now, ended = datetime.now(UTC), time.monotonic()
@@ -290,7 +293,7 @@ class Node:
         try:
             return await self._until_stored(lambda: self._ask_to_settle(settlements))
         except CorralError as error:
-            # The database works and rejects this write: a retry would fail forever.
+            # The database works and rejects this write: every retry would fail.
             if len(settlements) > 1:
                 return [(await self._store_settlements([each]))[0] for each in settlements]
             lease = settlements[0].lease
@@ -335,7 +338,9 @@ class Node:
         self._write(self._until_stored(lambda: self._store.runs.lose(losses)))
 
     def _after_our_own_kill(self, held: list[HeldLease]) -> None:
-        """Handle a worker that was killed because one run did not stop: that run timed out, the others are requeued."""
+        """Handle a worker that was killed because one run did not stop: that run has timed out, the others are
+        requeued.
+        """
         late = [each for each in held if each.timed_out]
         leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
         if late:
@@ -361,7 +366,7 @@ class Node:
             self._assignment.fill()
             self._assignment.tend_isolation(time.monotonic())
 
-    # -- leases that were taken away ---------------------------------------------------------------
+    # -- lost leases -------------------------------------------------------------------------------
 
     def _snapshot(self) -> HeldLeases:
         """Return the held leases, for the renewer thread. A run stays held until its settlement is written."""
@@ -371,7 +376,7 @@ class Node:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._lost.stop, keys)
 
-    # -- plumbing ----------------------------------------------------------------------------------
+    # -- helpers -----------------------------------------------------------------------------------
 
     async def _release(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.runs.release(leases, reason))

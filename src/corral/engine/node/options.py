@@ -15,11 +15,11 @@ class NodeOptions:
     workers: int
     limits: WorkerLimits  # per worker
     grace_s: float
-    timeouts_s: dict[str, float]  # per strategy, where the run does not say
-    config: dict[str, Any] = field(repr=False)  # what the workers are told
-    crawls: int = 5  # at once
-    scripts: int = 5  # at once
-    max_memory_mib: int = 0  # of a worker process; 0 is no limit
+    timeouts_s: dict[str, float]  # per strategy, for runs without their own
+    config: dict[str, Any] = field(repr=False)  # configuration sent to the workers
+    crawls: int = 5  # maximum concurrent crawls
+    scripts: int = 5  # maximum concurrent scripts
+    max_memory_mib: int = 0  # per worker process; 0 means no limit
     proxies: ProxyOptions = field(default_factory=ProxyOptions)
     host_rules: HostRules = field(default_factory=HostRules)
     site_paces: SitePaces = field(default_factory=SitePaces)

@@ -30,8 +30,8 @@ _STDERR_TAIL = 64 * 1024
 _RESPAWN_PAUSES_S = (0.0, 0.1, 0.3, 1.0, 3.0)
 _START_S = 60.0
 _EXIT_S = 2.0
-# Rounds of the renewer, one a second. The node renews no lease of a worker that is silent longer, nor sends it runs;
-# they are counted, not timed, so that a node that stood still itself does not take its workers for dead.
+# Rounds of the renewer, one per second. The node neither renews leases of a worker that is silent for longer nor sends
+# it runs. Rounds are counted instead of time, so that a suspended node does not mistake its workers for dead.
 SILENT_ROUNDS = 4
 GONE_ROUNDS = 10
 
@@ -47,13 +47,13 @@ class WorkerProcess:
     beat: socket.socket
     held: dict[Key, HeldLease] = field(default_factory=dict)
     stderr: deque[bytes] = field(default_factory=deque)
-    silent_rounds: int = 0  # since its last heartbeat
-    mark: SharedMark | None = None  # which run it is in
-    is_isolated: bool = False  # it executes suspects and gets nothing else
-    retiring: bool = False  # it ends because we want it to
-    outgrown: bool = False  # it is to end when it is done with what it has
-    killed_for: str | None = None  # why we killed it, as it is shown
-    cause: DeathCause | None = None  # and what that says about its runs
+    silent_rounds: int = 0  # rounds since its last heartbeat
+    mark: SharedMark | None = None  # the run that it is executing
+    is_isolated: bool = False  # it executes only suspects
+    retiring: bool = False  # it ends at our request
+    outgrown: bool = False  # it ends once its current runs are done
+    killed_for: str | None = None  # the reason we killed it, as displayed
+    cause: DeathCause | None = None  # the consequence for its runs
 
     @property
     def is_silent(self) -> bool:
@@ -83,7 +83,7 @@ def lend_all(worker: WorkerProcess, message: ToLimiter) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PoolEvents:
-    """What the pool tells its node."""
+    """Callbacks from the pool to its node."""
 
     outcomes: Callable[[list[tuple[HeldLease, Outcome]]], None]
     aborted: Callable[[list[HeldLease]], None]
@@ -101,8 +101,8 @@ class WorkerPool:
         self._size = size
         self._config = config
         self._events = events
-        self.workers: dict[int, WorkerProcess] = {}  # that are ready to work
-        self._processes: dict[int, WorkerProcess] = {}  # those that are starting, too
+        self.workers: dict[int, WorkerProcess] = {}  # ready to work
+        self._processes: dict[int, WorkerProcess] = {}  # including those that are starting
         self._keepers: set[asyncio.Task[Any]] = set()
         self._isolating: asyncio.Task[bool] | None = None
         self._oom = OomKills()
@@ -114,7 +114,7 @@ class WorkerPool:
 
     @property
     def isolated(self) -> WorkerProcess | None:
-        """Return the isolation worker, if there is one that is ready."""
+        """Return the isolation worker, if one is ready."""
         return next((worker for worker in self.workers.values() if worker.is_isolated), None)
 
     def isolate(self) -> None:
@@ -135,7 +135,7 @@ class WorkerPool:
                 self.kill(worker)
 
     async def stop(self) -> None:
-        """Close every connection, wait a moment, then kill what is left."""
+        """Close every connection, wait a moment, then kill the remaining processes."""
         self._stopping = True
         for worker in list(self._processes.values()):
             worker.retiring = True
@@ -172,7 +172,7 @@ class WorkerPool:
             if worker.silent_rounds > GONE_ROUNDS and worker.killed_for is None:
                 log.warning("worker_silent_killed", pid=worker.process.pid, runs=len(worker.held))
                 why = f"killed after {worker.silent_rounds} s without a heartbeat"
-                # A process in the stopped state received SIGSTOP from outside.
+                # A process in the stopped state received SIGSTOP from outside Corral.
                 is_stopped = process_state(worker.process.pid) in "Tt"
                 self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
 
@@ -182,7 +182,7 @@ class WorkerPool:
         quick_deaths = 0
         while not self._stopping:
             await asyncio.sleep(_RESPAWN_PAUSES_S[min(quick_deaths, len(_RESPAWN_PAUSES_S) - 1)])
-            # Replace a worker that was ready at once, one that failed to start after a delay.
+            # Replace a worker at once if it was ready, after a delay if it failed to start.
             quick_deaths = 0 if await self._keep_once(number) else quick_deaths + 1
 
     async def _keep_once(self, number: int, *, is_isolated: bool = False) -> bool:
@@ -198,7 +198,7 @@ class WorkerPool:
         try:
             exit_status, cause, was_ready = await self._listen(worker)
         except Exception as error:
-            # A bug in the handling of a message must not cost the node this worker permanently.
+            # A bug in the handling of a message must not permanently cost the node this worker.
             log.error("worker_message_invalid", exc_info=error)
             exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
         finally:
@@ -247,7 +247,7 @@ class WorkerPool:
         return worker
 
     async def _listen(self, worker: WorkerProcess) -> tuple[str, DeathCause, bool]:
-        """Dispatch the messages of the worker until it ends; return how and why it ended, and if it was ever ready.
+        """Dispatch the worker's messages until it ends; return how and why it ended, and whether it was ever ready.
 
         Only a ready worker gets runs: otherwise they would be blamed for a failed start.
         """
@@ -286,7 +286,7 @@ class WorkerPool:
             elif isinstance(message, wire.RunEnd | wire.RunAborted):
                 held = worker.held.pop((message.run_id, message.epoch), None)
                 if held is None:
-                    continue  # cancelled and released by the node in the meantime
+                    continue  # the node cancelled and released it meanwhile
                 if isinstance(message, wire.RunAborted):
                     aborted.append(held)
                 else:
@@ -312,7 +312,7 @@ class WorkerPool:
             self._events.progressed(held, message.progress)
 
     async def _keep_stderr(self, worker: WorkerProcess) -> None:
-        """Keep the tail of its stderr, for the report of its death."""
+        """Keep the end of its stderr, for the report of its death."""
         assert worker.process.stderr is not None
         kept = 0
         while chunk := await worker.process.stderr.read(65536):
@@ -333,7 +333,7 @@ def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str
 
 
 def _child_environment() -> dict[str, str]:
-    """Settings reach a worker through its connection; a script's environment must not hold our secrets."""
+    """Settings reach a worker over its connection; the environment of a script must not contain our secrets."""
     return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
 
 

@@ -1,4 +1,4 @@
-"""What workers say about runs that go on: progress, which is stored, and output of scripts for a person who waits."""
+"""Messages about active runs: progress, which is stored, and script output for a waiting person."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -33,7 +33,7 @@ class ProgressWriter:
             self._write(self._store(held, progress))
 
     async def _store(self, held: HeldLease, progress: dict[str, Any]) -> None:
-        """Best effort: the next progress, or the end of the run, says more."""
+        """Best effort: the next progress, or the end of the run, supersedes it."""
         try:
             await self._runs.note_progress(held.lease, progress)
         except StorageError as error:

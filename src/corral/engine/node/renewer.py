@@ -1,4 +1,4 @@
-"""Renew leases: a thread that reads the heartbeats of workers and renews the leases of those that live.
+"""Renew leases: a thread reads the heartbeats of workers and renews the leases of live ones.
 
 It shares only a snapshot with the event loop, so that a blocked loop costs no lease.
 """
@@ -16,13 +16,13 @@ from corral.engine.node.pool import Key, WorkerProcess
 
 LEASE_S = 10.0
 RENEW_EVERY_S = 1.0
-# Without a confirmed renewal for this long nothing new is started: another node may soon own the runs.
+# After this long without a confirmed renewal, nothing new is started: another node may soon own the runs.
 SELF_FENCE_S = 7.0
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLeases:
-    """The leases held now: by each worker, and by the node before and after the execution."""
+    """The current leases: those of each worker, and those of the node before and after execution."""
 
     workers: tuple[WorkerProcess, ...]
     by_node: tuple[Key, ...]
@@ -57,7 +57,7 @@ class Renewer:
 
     @property
     def has_lapsed(self) -> bool:
-        """Whether leases may have expired unnoticed."""
+        """Return whether leases may have expired unnoticed."""
         return time.monotonic() - self._confirmed > LEASE_S
 
     def _run(self) -> None:
@@ -76,7 +76,7 @@ class Renewer:
         for fd in by_fd:
             poll.register(fd, select.POLLIN)
         while not self._stop.is_set():
-            # Read at least once, however late: heartbeats that arrived during a pause count.
+            # Read at least once, however late it is: heartbeats that arrived during a pause count.
             left_s = max(0.0, min(until - time.monotonic(), 0.2))
             if not by_fd:
                 self._stop.wait(left_s)
@@ -100,7 +100,7 @@ class Renewer:
         try:
             held = self._store.renew_from_thread(keys, self._owner, LEASE_S)
         except StorageError:
-            return  # not confirmed; the fence closes by itself if this continues
+            return  # not confirmed; if this continues, the fence closes by itself
         self._confirmed = now
         if len(held) < len(keys):
             self._lost(set(keys) - held)

@@ -15,7 +15,7 @@ from corral.engine.node.crawl_helpers import Helpers
 from corral.engine.node.pool import Key
 from corral.engine.node.renewer import LEASE_S
 
-# A busy node drops a message whose run is still queued after this time; the database keeps the run.
+# A busy node drops a message if its run is still queued after this time; the database keeps the run.
 _PATIENCE_S = 5.0
 _REMEMBERED = 10_000
 
@@ -75,7 +75,7 @@ class WorkflowSource:
 
 
 class RunSetSource:
-    """Claims the runs of a command that starts several; `list_ids` returns those that have not ended."""
+    """Claims the runs of a command that starts several; `list_ids` returns the ones that have not ended."""
 
     def __init__(self, store: EngineStore, list_ids: Callable[[], Awaitable[Sequence[str]]]) -> None:
         self._store = store
@@ -93,7 +93,7 @@ class RunSetSource:
 
 
 class ChosenRunsSource:
-    """Claims the runs that a command or a program chose, and no others."""
+    """Claims only the runs that a command or a program chose."""
 
     def __init__(self, store: EngineStore) -> None:
         self._store = store
@@ -147,10 +147,10 @@ LEFT_IN_QUEUE = "left in the database: older runs come first"
 
 
 class MessageSource(PollingSource):
-    """Wakes up for messages, and reports to the broker which of the runs they name are executed here.
+    """Wakes up for messages, and tells the broker which of the named runs this node executes.
 
-    The order of the database decides what is claimed, never a message: one may be lost, late or doubled, and an older
-    run may have none.
+    The order of the database decides what is claimed, never a message: a message may be lost, late or duplicated, and
+    an older run may have none.
     """
 
     def __init__(
@@ -160,9 +160,9 @@ class MessageSource(PollingSource):
         self._clock = clock
         self._waiting: OrderedDict[str, list[tuple[RunDelivery, float]]] = OrderedDict()  # by run, with its arrival
         self._executing: dict[Key, list[RunDelivery]] = {}
-        self._keys: dict[str, Key] = {}  # of the runs executed here
-        self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still come
-        self.heard = 0  # messages, ever
+        self._keys: dict[str, Key] = {}  # deliveries of the runs executed here
+        self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still arrive
+        self.heard = 0  # total number of messages
         self.wake: Callable[[], None] = lambda: None
 
     @property

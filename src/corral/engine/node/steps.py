@@ -1,4 +1,4 @@
-"""The node's side of runs with items: write their reports and return the next items."""
+"""The node's side of runs with items: it writes their reports and returns the next items."""
 
 import time
 from collections import Counter
@@ -54,7 +54,7 @@ class Steps:
         lease = held.lease
         plan = plan_of(lease.run.payload)
         try:
-            # Progress of a crawl frees no room for more runs.
+            # The progress of a crawl frees no capacity for more runs.
             step = await self._until_stored(
                 lambda: self._store.crawls.step(lease, report, plan.bounds), makes_room=False
             )
@@ -75,7 +75,7 @@ class Steps:
             log.error("crawl_report_refused", run=lease.run_id, exc_info=error)
             worker.send([messages.refuse_report(lease, f"{type(error).__name__}: {error}"[:500])])
             return
-        if step is None:  # the lease is lost; the renewer would notice a moment later
+        if step is None:  # the lease is lost; the renewer would notice it a moment later
             self._lost({lease.key})
         else:
             worker.send([messages.send_batch(lease, step._replace(left_s=_time_left_s(lease, plan)))])
@@ -85,7 +85,7 @@ class Steps:
     async def _read_records(self, held: HeldLease, plan: CrawlPlan, pages: int) -> dict[str, int]:
         """Profile the data for its verdict, and return the fields that are mostly empty.
 
-        Both are read from the stored rows: the counts of a worker are lost with it.
+        Both are read from the stored rows: the counts of a worker would be lost with it.
         """
         run = held.lease.run
         is_judged = run.payload.read(CommonPayload).quality.is_on
@@ -102,7 +102,7 @@ class Steps:
 
 
 def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
-    """Count the reasons of ended items, most frequent first. Pending items have a reason, too, and do not count."""
+    """Count the reasons of ended items, most frequent first. Pending items may have a reason, too, but do not count."""
     found: Counter[str] = Counter()
     for state, reason, count in told:
         if state != ItemState.PENDING:
@@ -114,6 +114,6 @@ def _time_left_s(lease: Lease, plan: CrawlPlan) -> float | None:
     """Return the remaining time, counted from the first start: a crash gains no time."""
     started_at = lease.run.started_at
     began = None if started_at is None else started_at.timestamp()
-    if lease.run.kind == CRAWL_HELPER:  # a helper has no time of its own
+    if lease.run.kind == CRAWL_HELPER:  # a helper has no time limit of its own
         began = lease.run.payload.read(CrawlHelperPayload).crawl_started or began
     return None if plan.max_seconds is None or began is None else plan.max_seconds - (time.time() - began)

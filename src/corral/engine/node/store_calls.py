@@ -1,4 +1,4 @@
-"""The node's side of calls: what a run without items reads and writes in the database, by name."""
+"""The node's side of store calls: named reads and writes for runs without items."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
@@ -77,7 +77,7 @@ class StoreCalls:
         return report.document()
 
     async def _next_records(self, run_id: str, after: str) -> dict[str, Any]:
-        """A batch of records for an export, or the reason why there are none to be had."""
+        """Return a batch of records for an export, or the reason why they are not available."""
         try:
             run = await self._store.runs.get(run_id)
         except RunNotFound as error:

@@ -1,4 +1,4 @@
-"""The tasks of a node. What it writes is counted apart: a stop waits for that."""
+"""The tasks of a node. Tasks that write are tracked separately: a stop waits for them."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,1 +1,1 @@
-"""The proxy pool while it is used: what a worker asks its node for, and how the node chooses."""
+"""The proxy pool in use: the requests of workers, and how the node chooses."""

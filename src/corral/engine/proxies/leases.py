@@ -1,4 +1,4 @@
-"""The pool as a worker sees it: it asks its node for each proxy."""
+"""The pool as a worker sees it: the worker requests each proxy from its node."""
 
 import asyncio
 import itertools

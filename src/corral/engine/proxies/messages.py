@@ -8,20 +8,20 @@ from corral.domain.proxies.use import ProxyUse
 
 
 class RequestProxy(msgspec.Struct, frozen=True, array_like=True, tag="request_proxy"):
-    """Answered by `GrantProxy` with the same number."""
+    """Request a proxy; answered by `GrantProxy` with the same number."""
 
     number: int
     request: LeaseRequest
 
 
 class ReportProxy(msgspec.Struct, frozen=True, array_like=True, tag="report_proxy"):
-    """What became of a proxy that was granted; sent once for each."""
+    """The result of a granted proxy; sent once for each grant."""
 
     use: ProxyUse
 
 
 class GrantProxy(msgspec.Struct, frozen=True, array_like=True, tag="grant_proxy"):
-    """`proxy` is None if the pool has none."""
+    """The answer to a request. `proxy` is None if the pool has none."""
 
     number: int
     proxy: LeasedProxy | None

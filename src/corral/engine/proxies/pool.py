@@ -1,7 +1,7 @@
-"""The proxy pool of a node: chooses a proxy for each request of its workers, and counts what became of it.
+"""The proxy pool of a node: it chooses a proxy for each request of its workers, and counts the results.
 
-The rows of the database are the truth; this is a copy that is loaded again every few seconds while it is used. A proxy
-without a success gets no more requests at once than it has failures left, so that a bad one is out after three uses.
+The rows of the database are authoritative; this is a copy, reloaded every few seconds while in use. A proxy without a
+success gets no more concurrent requests than it has failures left, so that a bad proxy is out after three uses.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ log = structlog.get_logger()
 _FLUSH_EVERY_S = 0.5
 _FRESH_S = 2.0
 _UNUSED_S = 30.0
-_WAIT_S = 5.0  # for a proxy that is busy proving itself
+_WAIT_S = 5.0  # how long to wait for a proxy that is still proving itself
 
 
 class Holder(Protocol):
@@ -52,7 +52,7 @@ class ProxyPool:
         self._chance = chance
         self._proxies: dict[int, PooledProxy] = {}
         self._sites: dict[tuple[int, str], SiteRecord] = {}
-        self._busy: dict[int, Counter[int]] = {}  # by holder: requests of each proxy without a verdict
+        self._busy: dict[int, Counter[int]] = {}  # by holder: requests through each proxy that have no verdict yet
         self._suspects: Counter[int] = Counter()
         self._suspicions = Suspicions()
         self._unsent: list[ProxyUse] = []
@@ -61,7 +61,7 @@ class ProxyPool:
         self._loading = asyncio.Lock()
         self._freed = asyncio.Condition()
 
-    # -- what workers say ----------------------------------------------------------------------------
+    # -- messages from workers -----------------------------------------------------------------------
 
     def hear(self, holder: Holder, message: ToProxyPool) -> None:
         self._used_at = time.monotonic()
@@ -74,7 +74,7 @@ class ProxyPool:
         self._busy.pop(id(holder), None)
 
     async def run(self) -> None:
-        """Write the uses, and follow changes of the rows while the pool is used."""
+        """Write the uses, and reload changed rows while the pool is in use."""
         while True:
             await asyncio.sleep(_FLUSH_EVERY_S)
             try:
@@ -122,7 +122,7 @@ class ProxyPool:
     def _count(self, decided: list[ProxyUse], own: ProxyUse | None = None) -> None:
         now = time.time()
         for use in decided:
-            # A suspect that is decided was counted as one when it was reported.
+            # A decided suspect was already counted when it was reported.
             if (own is None or own.verdict is Verdict.SUSPECT or use.id != own.id) and self._suspects[use.id] > 0:
                 self._suspects[use.id] -= 1
             if use.verdict is Verdict.NOTHING:
@@ -206,6 +206,6 @@ class ProxyPool:
 
 
 def refuse_proxies(holder: Holder, message: ToProxyPool) -> None:
-    """The answer of a process without a pool."""
+    """Answer for a process without a pool."""
     if isinstance(message, RequestProxy):
         holder.send([GrantProxy(message.number, None)])

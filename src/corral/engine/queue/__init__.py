@@ -1,1 +1,1 @@
-"""Starts the tasks of the queue, and follows a drain of it."""
+"""Start the tasks of the queue, and follow a drain of it."""

@@ -1,4 +1,4 @@
-"""A node starts the tasks of the queue while it runs."""
+"""Start the tasks of the queue while a node runs."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ log = structlog.get_logger()
 _IDLE_S = 1.0
 _BUSY_S = 0.5
 _SPACING_S = 0.05
-# Scripts and configuration may change while a node runs.
+# Scripts and configuration may change while the node runs.
 _RELOAD_S = 10.0
 
 
@@ -53,7 +53,7 @@ class QueueStarter:
             await asyncio.sleep(_SPACING_S)
 
     async def _start_ready(self) -> FeedResult | None:
-        """Start what may start; None if nothing waits or runs."""
+        """Start the tasks that may start; None if nothing waits or runs."""
         if not await self._feeder.has_work():
             return None
         scrapers = await self._current_scrapers()

@@ -1,4 +1,4 @@
-"""Executes the tasks of one queue file to their end, and reports each start and end."""
+"""Execute the tasks of one queue file to their end, and report each start and end."""
 
 import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -10,7 +10,7 @@ from corral.domain.queue.task import QueueTask, StoredTask, TaskState
 from corral.domain.runs.run import HoldReason
 
 _LOOK_EVERY_S = 0.5
-# A run that waits for a person does not end while this drain waits.
+# A run that waits for a person will not end during this drain.
 _WAITS_FOR_PERSON = {HoldReason.WAITING_FOR_HUMAN.value}
 _LOST = "not started: another command imported the task with another scraper configuration, or removed it"
 
@@ -20,7 +20,7 @@ class TaskStore(Protocol):
 
 
 class DrainWatcher(Protocol):
-    """Hears of each task as it starts and ends."""
+    """Receives each task as it starts and ends."""
 
     def on_start(self, stored: StoredTask) -> None: ...
     def on_end(self, ended: EndedTask) -> None: ...
@@ -28,7 +28,7 @@ class DrainWatcher(Protocol):
 
 
 class QueueDrain:
-    """One drain. `feed` starts tasks; `wait` returns when something may have changed, or after that many seconds."""
+    """One drain. `feed` starts tasks; `wait` returns when something may have changed, or after the given seconds."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class QueueDrain:
         self.ended: list[EndedTask] = []
 
     async def run(self, tasks: Iterable[QueueTask]) -> None:
-        """Return when every task has ended, waits for a person, or cannot be started from here."""
+        """Return when every task has ended, waits for a person, or cannot be started by this drain."""
         self._open = {task.id: task for task in tasks}
         known = await self._store.select(list(self._open))
         scope = TaskScope(self._open, min((stored.seq for stored in known), default=0))
@@ -58,7 +58,7 @@ class QueueDrain:
             result = await self._feed(scope)
             await self._look([*result.started, *result.refused, *self._active])
             if not self._active and not result.is_waiting:
-                # Whatever is left was started by another node.
+                # Another node has started the remaining tasks.
                 await self._look(list(self._open))
             has_moved = bool(self._active or result.is_waiting or result.refused)
             if is_stuck and not has_moved:
@@ -71,7 +71,7 @@ class QueueDrain:
                 await self._wait(min(_LOOK_EVERY_S, result.wait_s))
 
     def _give_up(self) -> None:
-        """Fail the tasks that are ready, but not for this drain: they were imported again or removed meanwhile."""
+        """Fail ready tasks that this drain cannot start: they were imported again or removed meanwhile."""
         for task in list(self._open.values()):
             self._close(EndedTask(task, "failed", reason=_LOST))
 

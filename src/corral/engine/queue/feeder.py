@@ -1,4 +1,4 @@
-"""Turns ready tasks into runs, as the limits allow."""
+"""Turn ready tasks into runs, as the limits allow."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -25,7 +25,7 @@ class FeedStore(Protocol):
 
 
 def plan_task(task: QueueTask, scrapers: ScraperSource) -> ScriptPayload:
-    """What the run of a task executes; a CorralError says why it cannot be executed."""
+    """Return the payload of a task's run; a CorralError says why the task cannot be executed."""
     spec = scrapers.find(task.scraper)
     accepted = None if spec.parameters is None else [each.name for each in spec.parameters]
     return payload_for(spec, task.parameters(accepted), task.id, task.estimated_minutes, task.custom_settings)
@@ -36,7 +36,7 @@ def explain_refusal(error: CorralError) -> str:
 
 
 class QueueFeeder:
-    """Every node may feed: the store counts and starts under one lock."""
+    """Starts tasks. Every node may feed: the store counts and starts under one lock."""
 
     def __init__(self, store: FeedStore, registry: str, wake: Waker) -> None:
         self._store = store
@@ -47,7 +47,7 @@ class QueueFeeder:
         return await self._store.has_work(self._registry)
 
     async def feed(self, scrapers: ScraperSource, rules: FeedRules, scope: TaskScope | None = None) -> FeedResult:
-        """Start tasks of this scraper configuration, or those of the scope alone."""
+        """Start tasks of this scraper configuration, or only those in the scope."""
 
         def make_run(task: QueueTask) -> NewRun | str:
             try:

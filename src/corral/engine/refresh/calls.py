@@ -22,7 +22,7 @@ def _cannot_seal(_: Secret[str], __: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProxyOptions:
-    """What the pool of a node needs of the installation."""
+    """The installation's options for the pool of a node."""
 
     read_config: Callable[[], ProxyConfig] = ProxyConfig
     seal: Callable[[Secret[str], str], str] = _cannot_seal
@@ -47,7 +47,7 @@ class ProxyCalls:
         return [source.document() for source in self._options.read_config().sources]
 
     async def _import(self, text: str, source: dict[str, Any]) -> dict[str, Any]:
-        """Credentials arrive over the socket of the worker, and are sealed here."""
+        """Import proxies. Credentials arrive over the worker's socket and are sealed here."""
         origin = ProxyListSource.of(source)
         found = parse_list(text, scheme=origin.scheme, tier=origin.tier)
         return (await store_list(self._store, self._options.seal, found, origin.name)).document()
@@ -73,6 +73,6 @@ class ProxyCalls:
 
 
 def kids_in(value: Any) -> Iterable[str]:
-    """The vault keys that a worker needs for the proxies in an answer."""
+    """Return the ids of the vault keys that a worker needs for the proxies in an answer."""
     rows = value if isinstance(value, list) else []
     return {row["sealed"].partition(".")[0] for row in rows if isinstance(row, dict) and row.get("sealed")}

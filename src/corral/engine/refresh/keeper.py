@@ -1,4 +1,4 @@
-"""The periodic work on the pool: ends of refreshes, checks after a cool-down, and refreshes that are due."""
+"""The periodic work on the pool: record ends of refreshes, recheck after cool-downs, and start due refreshes."""
 
 import asyncio
 import time
@@ -18,18 +18,18 @@ log = structlog.get_logger()
 _EVERY_S = 1.0
 _READ_CONFIG_EVERY_S = 15.0
 _RECHECKS_AT_ONCE = 250
-# Sources that bring too few proxies are not read again before this time.
+# If the sources yield too few proxies, they are not read again before this time.
 _PAUSE_S = 600.0
 
 Mirror = Callable[[RefreshProgress], Awaitable[None]]
 
 
 async def no_mirror(_: RefreshProgress) -> None:
-    """Where there is no Redis."""
+    """Used if there is no Redis."""
 
 
 class PoolKeeper:
-    """Every node keeps the pool; transactions decide which of them starts something."""
+    """Every node maintains the pool; transactions decide which node starts something."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class PoolKeeper:
             await self._refresh_if_due()
 
     async def _follow_refresh(self) -> None:
-        """Note the end of a refresh, and mirror every change of the newest one."""
+        """Record the end of a refresh, and mirror every change of the newest one."""
         for newest in await self._store.proxies.newest_refreshes(1):
             progress = newest
             if newest.completed_at is None:

@@ -29,11 +29,11 @@ class ProxyPools:
         self._wake = wake
 
     async def add(self, text: str, source: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE) -> ProxyImport:
-        """Import a list. Its proxies are not used before a check."""
+        """Import a list. Its proxies are not used until they are checked."""
         return await store_list(self._store, self._seal, parse_list(text, scheme=scheme, tier=tier), source)
 
     async def refresh(self, not_before_s: float | None = None) -> tuple[RefreshProgress, bool]:
-        """Start a refresh and return its progress and True; with one under way, return that and False."""
+        """Start a refresh and return its progress and True; if one is active, return that and False."""
         check_config(self._read_config())
         run = find_kind(PROXY_REFRESH).draft_run(ProxyRefreshPayload())
         drafts = [EventDraft(EventKind.CREATED, {})]
@@ -43,7 +43,7 @@ class ProxyPools:
         return await self._store.proxies.progress(refresh_id), is_new
 
     async def check(self, ids: Sequence[int], *, target: str | None = None) -> list[Run]:
-        """Start the check of these proxies, in chunks."""
+        """Start a check of these proxies, in chunks."""
         plan = self._read_config().check
         plan = plan if target is None else CheckPlan(plan.judge, target, plan.timeout_s, plan.concurrency)
         if plan.problem is not None:

@@ -1,1 +1,1 @@
-"""What the API and the command line call."""
+"""The use cases that the API and the command line call."""

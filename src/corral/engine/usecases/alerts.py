@@ -32,7 +32,7 @@ class Alerts:
         self._wake = wake
 
     async def put(self, draft: ChannelDraft) -> AlertChannel:
-        """Store a channel with its address sealed; it replaces the one with the same name."""
+        """Store a channel with its address sealed, replacing a channel of the same name."""
         draft.check(self._policy)
         unsealed = AlertChannel(draft.name, draft.kind, draft.rules, draft.shown, "")
         sealed = self._seal(draft.serialize(), unsealed.bound)
@@ -41,7 +41,7 @@ class Alerts:
         return channel
 
     async def send_test(self, name: str) -> Run:
-        """Queue a test message to a channel; the run says whether it arrived."""
+        """Queue a test message to a channel; the outcome of the run shows whether it arrived."""
         channel = await self._store.get(name)
         run = make_delivery(channel, make_test_message(name))
         [run_id], _ = await self._runs.add([(run, [EventDraft(EventKind.CREATED, {"channel": name})])])
@@ -50,7 +50,7 @@ class Alerts:
         return stored
 
     async def make_alerts(self, report: Mapping[str, Any]) -> list[NewRun]:
-        """Return the deliveries that a report raises: one per channel whose rules find something."""
+        """Return the deliveries of a report: one per channel whose rules match."""
         deliveries = []
         for channel in await self._store.channels():
             findings = find_findings(report, channel.rules)

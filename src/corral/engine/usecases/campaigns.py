@@ -24,7 +24,7 @@ from corral.engine.usecases.crawls import crawl_run
 from corral.runtime.new_ids import new_id
 
 MAX_SITES = 1_000
-_MAX_CONCURRENCY = 256  # of a crawl
+_MAX_CONCURRENCY = 256  # options of a crawl
 _DEFAULT_CONCURRENCY = 10
 
 SealProxy = Callable[[str], ProxyPolicy]
@@ -32,7 +32,7 @@ SealProxy = Callable[[str], ProxyPolicy]
 
 @dataclass(frozen=True, slots=True)
 class CampaignOrder:
-    """What to scrape: URLs by site, and the sites that end before another one starts."""
+    """What to scrape: URLs by site, and the sites that must end before another one starts."""
 
     sites: Mapping[str, Sequence[str]]
     depends_on: Mapping[str, Sequence[str]]
@@ -73,7 +73,7 @@ class Campaigns:
         self._usual_policy = usual_policy
 
     async def plan(self, order: CampaignOrder) -> list[NewSite]:
-        """Check every site before anything is written; BadInput names what is wrong."""
+        """Check every site before anything is written; BadInput names the problem."""
         book = await self._read_book()
         configs = {site: find_config(book, site, urls) for site, urls in order.sites.items()}
         waits = find_dependencies(order, configs)
@@ -89,7 +89,7 @@ class Campaigns:
         return campaign, is_replayed
 
     def _find_proxy(self, config: SiteConfig, urls: Sequence[str]) -> ProxyPolicy | None:
-        """The proxy policy of the configuration, else that of the installation for the first URL."""
+        """Return the proxy policy of the configuration, else that of the installation for the first URL."""
         text = config.get("proxy_policy")
         if text is not None:
             return self._seal_proxy(text)
@@ -113,7 +113,7 @@ class Campaigns:
 
 
 def find_config(book: SiteBook, site: str, urls: Sequence[str]) -> SiteConfig:
-    """Return the configuration by the name of the site if there is one, else by the host of its first URL."""
+    """Return the configuration with the name of the site, else the one for the host of its first URL."""
     try:
         is_configured = parse_site_key(site) in book.sites
     except BadInput:
@@ -121,7 +121,7 @@ def find_config(book: SiteBook, site: str, urls: Sequence[str]) -> SiteConfig:
     if is_configured:
         return book.find(site)
     if isinstance(urls, str) or not urls:
-        return SiteConfig(site, {})  # refused with the plan of its pages
+        return SiteConfig(site, {})  # the plan of its pages reports the problem
     return book.find(parse_target(urls[0], field="urls").url)
 
 
@@ -138,7 +138,7 @@ def make_options(config: SiteConfig, prices: Prices = FREE) -> dict[str, object]
 
 
 def find_dependencies(order: CampaignOrder, configs: Mapping[str, SiteConfig]) -> dict[str, tuple[str, ...]]:
-    """Return what each site waits for. A configured dependency counts if that site is part of the campaign."""
+    """Return the dependencies of each site. A configured dependency counts only if that site is in the campaign."""
     names = {config.site: site for site, config in configs.items()}
     waits = {}
     for site, config in configs.items():

@@ -1,4 +1,4 @@
-"""Choose the runs of a job that are compared with each other."""
+"""Choose two runs of a job to compare."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -9,7 +9,7 @@ from corral.domain.records.changes import COMPARABLE, RunComparison, choose_base
 from corral.domain.runs.run import CRAWL, Run, RunState
 
 _PAGE_OF_RUNS = 50
-# A job whose last runs all missed rows is compared with the newest of them.
+# If the last runs of a job all missed rows, the newest of them is used for the comparison.
 _MAX_RUNS = 500
 _ENDED = (*COMPARABLE, RunState.FAILED)
 
@@ -22,7 +22,7 @@ class RunReader(Protocol):
 async def compare_runs_of_job(
     runs: RunReader, job_id: str, run_id: str | None = None, since: str | None = None
 ) -> RunComparison:
-    """Compare a run of the job with an earlier one: the latest that ended with the one before, if none is named."""
+    """Compare a run of the job with an earlier one; by default, the latest ended run with the one before."""
     if run_id is not None:
         run: Run | None = await _get_of_job(runs, job_id, run_id, "run_id")
     else:
@@ -37,7 +37,7 @@ async def compare_runs_of_job(
 async def compare_for_export(
     runs: RunReader, run: Run, *, only_changes: bool, since: str | None = None
 ) -> RunComparison | None:
-    """What an export of changes compares; None for an export of all records."""
+    """Return the comparison for an export of changes; None for an export of all records."""
     if not only_changes:
         if since is not None:
             hint = "add only_changes, or leave it"
@@ -47,7 +47,7 @@ async def compare_for_export(
 
 
 async def compare_run(runs: RunReader, run: Run, since: str | None = None) -> RunComparison:
-    """Compare a run with an earlier one of its job; a crawl without a job with the one that it began from."""
+    """Compare a run with an earlier one of its job; a crawl without a job with the crawl that it started from."""
     if run.job_id is not None:
         return await compare_runs_of_job(runs, run.job_id, run.id, since)
     earlier = since or (plan_of(run.payload).since if run.kind == CRAWL else None)
@@ -80,7 +80,7 @@ async def _find_baseline(runs: RunReader, job_id: str, run: Run) -> Run | None:
 
 
 async def _walk(runs: RunReader, job_id: str, before: str | None) -> AsyncIterator[Run]:
-    """The runs of the job from the newest to the oldest."""
+    """Yield the runs of the job from newest to oldest."""
     for _ in range(_MAX_RUNS // _PAGE_OF_RUNS):
         found = await runs.newest(job_id, None, before, _PAGE_OF_RUNS)
         for run in found:

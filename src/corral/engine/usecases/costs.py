@@ -1,4 +1,4 @@
-"""What runs, jobs and sites cost, and what one record of them costs."""
+"""The costs of runs, jobs and sites, and the cost per record."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class Costs:
         return {"run_id": run.id, **describe_cost(*self._count(run), count_records(run))}
 
     async def of_job(self, job_id: str) -> dict[str, Any]:
-        """The sum over the runs of the job that are still stored."""
+        """Return the sum over the job's stored runs."""
         await self._store.jobs.get(job_id)
         total, cost, records, count = NOTHING, 0.0, 0, 0
         before: str | None = None
@@ -39,7 +39,7 @@ class Costs:
         return {"job_id": job_id, "runs": count, **told}
 
     def of_site(self, found: SiteStatistics) -> dict[str, Any]:
-        """The pages that crawls fetched from a host."""
+        """Return the cost of the pages that crawls fetched from a host."""
         return {"host": found.host, **describe_cost(found.spent, self._prices, found.done)}
 
     def _count(self, run: Run) -> tuple[Spent, Prices]:
@@ -49,7 +49,7 @@ class Costs:
 
 
 def count_records(run: Run) -> int:
-    """How many records a run has brought, by its own account."""
+    """Return how many records a run reported."""
     if run.kind == CRAWL:
         return int(run.stats.get("done") or 0)
     return int(run.state in (RunState.COMPLETED, RunState.PARTIAL))

@@ -45,7 +45,7 @@ class Crawls:
         keep: bool = False,
         access: CrawlAccess = USUAL,
     ) -> tuple[Run, bool]:
-        """Queue a crawl of this plan, without a probe: the target may be slow, or hang.
+        """Queue a crawl of this plan. The target is not probed, because it may be slow or hang.
 
         With `keep`, retention does not delete it.
         """
@@ -116,7 +116,7 @@ def crawl_run(
         job_id=None if job_id is None else JobId(job_id),
         kind=CRAWL,
         priority=priority,
-        max_attempts=1,  # its items are retried individually
+        max_attempts=1,  # the items are retried individually
         requested_strategy=asked or Strategy(plan.strategy),
         resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
         payload=Payload.of(payload),

@@ -1,4 +1,4 @@
-"""Change how single fields of a job are found. Runs that start afterwards use the change."""
+"""Change how individual fields of a job are found. Runs that start afterwards use the change."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ class FieldMaps:
         return (await self._store.get(job_id)).job.fields
 
     async def put(self, job_id: str, maps: Sequence[FieldSpec]) -> tuple[FieldSpec, ...]:
-        """Replace fields by name and add new ones; the others keep their place."""
+        """Replace fields by name and add new ones; the others keep their position."""
         check_maps(maps)
 
         def put_in(job: Job) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from corral.runtime.new_ids import new_id
 
 MAX_FIELDS = 200
 
-Seal = Callable[[Secret[str], str], str]  # the vault's: a text, and what it is bound to
+Seal = Callable[[Secret[str], str], str]  # the vault's function: a text, and the context it is bound to
 _CHANGE_TRIES = 50
 
 
@@ -60,11 +60,11 @@ class Jobs:
     async def create(
         self, job: Job, key: IdempotencyKey | None = None, *, probes: bool = True
     ) -> tuple[StoredJob, bool]:
-        """Store a job. With an idempotency key seen before, return the earlier job and True.
+        """Store a job. For an idempotency key used before, return the earlier job and True.
 
         Probe the target once, to reject jobs that cannot work; without `probes`, the first run finds out.
         """
-        # First: a repeated request gets the same answer, even if the target has changed.
+        # Checked first: a repeated request gets the same answer, even if the target has changed.
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.jobs.get(known), True
         checked = await self._check(job, probes=probes)
@@ -72,13 +72,13 @@ class Jobs:
         return await self._store.jobs.get(job_id), replayed
 
     async def change(self, job_id: str, changes: dict[str, Any], *, probes: bool = True) -> StoredJob:
-        """Change properties of a job; existing runs keep the ones they were started with."""
+        """Change properties of a job; existing runs keep their own."""
         return await self.change_by(job_id, lambda _: changes, probes=probes)
 
     async def change_by(
         self, job_id: str, changes_of: Callable[[Job], dict[str, Any]], *, probes: bool = True
     ) -> StoredJob:
-        """Change a job depending on its current state; recompute the change if another request was first."""
+        """Change a job depending on its current state; compute the change again if another request came first."""
         for _ in range(_CHANGE_TRIES):
             before = (await self._store.jobs.get(job_id)).job
             after = await self._apply_change(before, changes_of(before), probes=probes)
@@ -89,10 +89,11 @@ class Jobs:
     async def _apply_change(self, before: Job, changes: dict[str, Any], *, probes: bool) -> Job:
         job = replace(before, **changes)
         if changes.get("list_config") is not None and job.crawl_mode is CrawlMode.SINGLE:
-            # A job that is set back to a single page keeps its list_config for later; a new one would be ignored.
+            # A job that is set back to a single page keeps its list_config for later; a new list_config would be
+            # ignored.
             raise BadInput("list_config needs crawl_mode list or crawl", field="list_config", hint="name one")
         if job.target_url != before.target_url:
-            # The user trusted the target that was typed, not a later target of the job.
+            # The user trusted the target as typed, not a later target of the job.
             return await self._check(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
         check_what(job, is_draft=True)
         return job
@@ -101,7 +102,7 @@ class Jobs:
         return None if text is None else seal_proxy(text, self._policy, self._seal)
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
-        """Return a copy with a new id. Trusted hosts are not copied: the user trusted the typed target."""
+        """Return a copy with a new id. Trusted hosts are not copied: the user trusted only the typed target."""
         original = (await self._store.jobs.get(job_id)).job
         copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
         copy_id, replayed = await self._store.jobs.add(copy, _next_slot_ms(copy), key)
@@ -126,7 +127,7 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
         check_fields(job.fields)
     specs = (*job.fields, *(spec for each in patterns for spec in each.fields))
     check_record_key(job.record_key, specs)
-    if job.crawl_mode is not CrawlMode.CRAWL:  # pages of a site have properties beside their fields
+    if job.crawl_mode is not CrawlMode.CRAWL:  # pages of a site have properties besides their fields
         check_record_key(job.quality.ignore, specs, field="quality.ignore")
     check_frequency(job.frequency)
     check_pages(job, is_draft=is_draft)
@@ -150,7 +151,7 @@ def _patterns_of(job: Job) -> list[PageFields]:
 
 
 def _check_plan(job: Job) -> None:
-    """Report an invalid scope, and fields of patterns that cannot be looked for, with their place in list_config."""
+    """Report an invalid scope, or invalid fields of a pattern, with the position in list_config."""
     try:
         plan = plan_of_job(job, job.max_attempts)
         if plan.page_fields:
@@ -195,7 +196,7 @@ def check_fields(fields: Sequence[FieldSpec]) -> None:
 
 
 def check_plan_fields(plan: CrawlPlan) -> None:
-    """BadInput where the fields of a crawl cannot be looked for."""
+    """Raise BadInput if the fields of a crawl are invalid."""
     if plan.fields:
         check_fields(plan.field_specs)
     for place, each in enumerate(plan.page_fields):
@@ -207,7 +208,7 @@ def check_plan_fields(plan: CrawlPlan) -> None:
 
 
 def check_selectors(spec: FieldSpec, *, field: str) -> None:
-    """Raise BadInput if a selector cannot be compiled. The parsers are loaded with the first job, not before."""
+    """Raise BadInput if a selector cannot be compiled. The parsers are loaded with the first job."""
     from corral.extract.selectors.spec import check_spec  # noqa: PLC0415
 
     check_spec(spec, field=field)

@@ -27,10 +27,10 @@ from corral.engine.oneshot import errand
 _AT_ONCE = 2
 _MAX_WAITING = 4
 _MAX_SESSIONS = 200
-# More pages of the template on which suggestions are tried, and the time for all of them.
+# The number of further pages of the template on which suggestions are tried, and the time for all of them.
 MORE_PAGES = 2
 MORE_PAGES_S = 10.0
-_FLOOR = 0.4  # of the confidence of a suggestion that no other page has
+_FLOOR = 0.4  # factor for the confidence of a suggestion that matches no other page
 SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
 # Internal reasons: the caller cannot fix them, and they may be temporary.
 _OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
@@ -57,7 +57,7 @@ class Looked:
     fetched_via: Strategy
     record: dict[str, Any]
     survey: dict[str, Any]
-    problems: dict[str, str]  # by field, why the search for it was cut short
+    problems: dict[str, str]  # by field: why its search was cut short
 
     @property
     def url(self) -> str:
@@ -70,7 +70,7 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedPage:
-    """A page of the template; `values` by suggestion, `problem` where it could not be fetched."""
+    """A page of the template; `values` by suggestion, `problem` if it could not be fetched."""
 
     url: str
     values: list[Any] = field(default_factory=list)
@@ -79,7 +79,7 @@ class PreviewedPage:
 
 @dataclass(frozen=True, slots=True)
 class PreviewedTemplate:
-    """A page, and more pages of its template. The first of `pages` is the page itself, without values."""
+    """A page, and further pages of its template. The first of `pages` is the page itself, without values."""
 
     looked: Looked
     pages: tuple[PreviewedPage, ...]
@@ -89,7 +89,7 @@ class PreviewedTemplate:
         return [page for page in self.pages[1:] if page.problem is None]
 
     def lists(self) -> list[dict[str, Any]]:
-        """The repeated items, with how many rows their recipe gives on each page that was read."""
+        """The repeated items, with the number of rows that their recipe yields on each page read."""
         first = len(self.looked.survey["suggestions"])
         return [
             {**each, "rows_on": [each["count"], *(len(page.values[first + place] or ()) for page in self._others)]}
@@ -97,7 +97,7 @@ class PreviewedTemplate:
         ]
 
     def suggestions(self) -> list[dict[str, Any]]:
-        """Those of the page with the values on each page that was read. Found nowhere else, one is less sure."""
+        """The suggestions with their values on each page read. A suggestion without other matches is less certain."""
         others = self._others
         rated = []
         for place, each in enumerate(self.looked.survey["suggestions"]):
@@ -159,7 +159,7 @@ class Previews:
         click: FieldSpec | None = None,
         trusted_hosts: tuple[str, ...] = (),
     ) -> PreviewedTemplate:
-        """Preview a page, or the element of it that `click` names, and try the suggestions on more of its template."""
+        """Preview a page, or its element named by `click`, and try the suggestions on more pages of its template."""
         what, fields = (Survey.PAGE, ()) if click is None else (Survey.CLICK, (click,))
         looked = await self.look(url, what, fields, prefer_browser=prefer_browser, trusted_hosts=trusted_hosts)
         if click is not None and looked.survey["clicked"] is None:
@@ -178,7 +178,7 @@ class Previews:
     async def _try_on(
         self, url: str, specs: list[FieldSpec], strategy: Strategy, timeout_s: float, trusted_hosts: tuple[str, ...]
     ) -> PreviewedPage:
-        """Each page is a visit of its own: robots.txt, the pace of the host and its slots apply to it."""
+        """Try the suggestions on a page. Each page is a separate visit: robots.txt, host pace and slots apply."""
         payload = SurveyPayload(url=url, fields=tuple(specs), survey=Survey.MATCHES, trusted_hosts=trusted_hosts)
         budget_s = min(timeout_s, self._timeouts_s[strategy]) + READING_S
         async with self._looking:
@@ -203,9 +203,9 @@ class Previews:
         return asked, found
 
     async def fetch_page(self, job: Job, strategy: Strategy) -> tuple[Strategy, dict[str, Any]]:
-        """Fetch the target of a job that is not stored, as a run would, and return the page itself.
+        """Fetch the target of an unsaved job as a run would, and return the page itself.
 
-        `auto` takes the browser where the page is an empty shell that a script fills.
+        `auto` uses the browser if the page is an empty shell that a script fills.
         """
         payload = replace(SurveyPayload.of_job(job), survey=Survey.RECORDING)
         is_auto = strategy is Strategy.AUTO
@@ -243,7 +243,7 @@ class Previews:
         return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
 
     async def _in_turn(self, lease: Lease, timeout_s: float) -> Outcome:
-        """Limit concurrent and waiting previews: each needs a process, and a user waits for it."""
+        """Limit running and waiting previews: each needs a process, and a user waits for it."""
         if self._asked >= _AT_ONCE + _MAX_WAITING:
             raise TooManyLooks
         self._asked += 1
@@ -256,7 +256,7 @@ class Previews:
 
 def _explain_failure(failure: Failed | Deferred, field: str | None) -> BadInput | CannotLook:
     """Convert the failure of a preview to an error, with the codes of a run."""
-    # The input is not at fault: the host limiter, or this installation, is.
+    # The input is not at fault, but the host limiter or this installation.
     if isinstance(failure, Deferred) or failure.detail in _OURS or failure.code is FailureCode.WORKER_LOST:
         return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")
     detail = failure.detail or ""

@@ -15,7 +15,7 @@ class Reconciliations:
         self._wake = wake
 
     async def start(self, payload: ReconcilePayload, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
-        """Queue a reconciliation. With a key used before, return the run from then and True."""
+        """Queue a reconciliation. For a key used before, return the earlier run and True."""
         run = find_kind(RECONCILE).draft_run(payload, max_attempts=1)
         drafts = [EventDraft(EventKind.CREATED, {"sources": list(payload.sources)})]
         [run_id], replayed = await self._store.runs.add([(run, drafts)], key)

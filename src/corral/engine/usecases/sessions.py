@@ -63,7 +63,7 @@ class Rotation:
     kid: str
     rewrapped: int
     broken: tuple[str, ...]  # sessions that cannot be decrypted
-    unused: tuple[str, ...]  # keys that are no longer used
+    unused: tuple[str, ...]  # keys that are no longer in use
 
 
 class Sessions:
@@ -88,7 +88,7 @@ class Sessions:
     ) -> tuple[SessionInfo, bool]:
         """Store a session, replacing one of the same name.
 
-        With an idempotency key seen before, return the earlier session and True.
+        For an idempotency key used before, return the earlier session and True.
         """
         job = (await self._store.jobs.get(job_id)).job
         state = _state(job, draft)
@@ -110,7 +110,7 @@ class Sessions:
     ) -> tuple[Intervention, Run]:
         """Resume a run that waited for a person, with the given session or the newest one.
 
-        `note` records in the event of the run who resumed it and why.
+        `note` records in the run's event who resumed it and why.
         """
         waiting = await self._store.interventions.get(intervention_id)
         state = None
@@ -181,7 +181,7 @@ class Sessions:
         return Rotation(newest, moved, tuple(broken), unused)
 
     async def _proxies_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """Return how many proxies were encrypted anew, and the jobs whose proxy cannot be decrypted."""
+        """Return how many proxies were encrypted again, and the jobs whose proxy cannot be decrypted."""
         moved, after = 0, ""
         broken: list[str] = []
         while batch := await self._store.jobs.list_under_other_keys(keys.kids[0], after, _BATCH):
@@ -195,12 +195,12 @@ class Sessions:
                     broken.append(job.id)
                     continue
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
-                # A concurrent change of the job seals with the newest key anyway.
+                # A concurrent change of the job uses the newest key anyway.
                 moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
         return moved, broken
 
     async def _pool_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """The same for the proxies of the pool."""
+        """Do the same for the proxies of the pool."""
         moved, after = 0, 0
         broken: list[str] = []
         while batch := await self._store.proxies.list_under_other_keys(keys.kids[0], after, _BATCH):
@@ -218,7 +218,7 @@ class Sessions:
 
     async def _seal_session(self, job: Job, state: SessionState, name: str) -> NewSession:
         session_id, version = await self._store.sessions.find(job.id, name) or (new_id(), 0)
-        # Do not replace a key that was lost at run time: a new key could decrypt nothing that is stored.
+        # Do not replace a key that was lost at run time: a new key could not decrypt any stored session.
         check_keys(self._vault.keys(), await self._store.sessions.count_keys(), self._vault.location)
         keys = self._vault.keys_to_seal()
         sealed = keys.seal(state, job_id=job.id, session_id=session_id, version=version + 1)

@@ -67,7 +67,7 @@ class Submitter:
     async def start(
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
     ) -> tuple[Run, bool]:
-        """Start a run of the job. With an idempotency key seen before, return the earlier run and True."""
+        """Start a run of the job. For an idempotency key used before, return the earlier run and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.runs.get(known), True
         stored = await self._store.jobs.get(job_id)
@@ -102,7 +102,7 @@ class Submitter:
         payload = old.payload
         if old.kind == PAGE:
             page = payload.read(PagePayload)
-            # Resolve the recipe again: it may have been corrected since.
+            # Resolve the recipe again: a person may have corrected it since.
             payload = Payload.of(replace(page, recipe=await self._recipe(page, old.resolved_strategy)))
         run = NewRun(
             id=RunId(new_id()),
@@ -124,13 +124,13 @@ class Submitter:
     async def _add(self, run: NewRun, drafts: list[EventDraft], key: IdempotencyKey | None) -> tuple[str, bool]:
         """Store the run, and a crawl with its start items: without them it would have nothing to do."""
         if run.kind == CRAWL:
-            # Results of a job stay until their own retention.
+            # A job's results stay until their own retention expires.
             return await self._store.crawls.add(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
         [made], replayed = await self._store.runs.add([(run, drafts)], key)
         return made, replayed
 
     async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
-        """Cancel, pause or resume; `detail` is the signal for the script of a run that is cancelled."""
+        """Cancel, pause or resume a run; `detail` is the signal for the script of a cancelled run."""
         if action is RunAction.RESUME:
             await self._refresh(run_id)
         run = await self._store.runs.apply_action(run_id, action, detail)
@@ -141,7 +141,7 @@ class Submitter:
         return run
 
     async def _refresh(self, run_id: str) -> None:
-        """Resume a run that waited for a person, with the corrections that the person made to its job."""
+        """Apply a person's corrections of the job to a run that waited for them."""
         run = await self._store.runs.get(run_id)
         is_about_page = run.hold_reason is HoldReason.WAITING_FOR_HUMAN and run.failure_detail in HELD_FOR_PAGE
         if is_about_page and run.job_id is not None:
@@ -199,7 +199,7 @@ class Submitter:
         return run, first_events(run, meta)
 
     async def _recipes(self, job: Job, plan: CrawlPlan) -> list[dict[str, Any]]:
-        """Return the recipes for items of a list. Other crawls read pages for links, which no recipe provides."""
+        """Return the recipes for list items. Other crawls read pages for links, which a recipe does not provide."""
         is_for_others = not job.requires_auth and job.verify_tls
         if plan.listing is None or plan.strategy != AUTO or not is_for_others:
             return []
@@ -207,7 +207,7 @@ class Submitter:
         return [recipe.payload() for recipe in known if recipe.is_offered][:_MAX_RECIPES]
 
     async def _recipe(self, payload: PagePayload, strategy: Strategy) -> dict[str, Any] | None:
-        """Return the recipe of a replay, or None, which the attempt then reports."""
+        """Return the recipe of a replay; if it is None, the attempt reports that."""
         if strategy is not Strategy.API_REPLAY:
             return None
         found = await _find_recipe(self._store.recipes, payload.url, payload.fields)
@@ -236,7 +236,7 @@ def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
-    """Return the first event of a run, with notes that concern its results."""
+    """Return the first event of a run, with notes about its results."""
     drafts = [EventDraft(EventKind.CREATED, meta)]
     payload = run.payload.read(CommonPayload)
     if not payload.verify_tls:

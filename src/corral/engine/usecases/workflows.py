@@ -19,7 +19,7 @@ from corral.domain.workflows.states import WorkflowStatus
 from corral.domain.workflows.templates.registry import fill_template
 from corral.runtime.new_ids import new_id
 
-# Reads what steps need from files: scrapers, the data inventory. See StepContext.
+# Reads the step inputs that are in files: scrapers, the data inventory. See StepContext.
 Prepare = Callable[[WorkflowSpec], Awaitable[dict[str, Any]]]
 BY_PERSON = DefinitionSource()
 
@@ -48,7 +48,7 @@ class Workflows:
         parameters: Mapping[str, Any] | None = None,
         source: DefinitionSource = BY_PERSON,
     ) -> WorkflowSpec:
-        """The workflow that a definition, or a template with parameters, describes."""
+        """Return the workflow that a definition, or a template with parameters, describes."""
         document = definition if template is None else fill_template(template, parameters or {})
         spec = parse_workflow(document)
         check_source(spec, source, self._policy)
@@ -65,7 +65,7 @@ class Workflows:
         key: IdempotencyKey | None = None,
         workflow_id: str | None = None,
     ) -> tuple[WorkflowNow, bool]:
-        """Write a workflow and start it. With a key used before, return the workflow from then and True."""
+        """Write a workflow and start it. For a key used before, return the earlier workflow and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.workflows.get(known), True
         trusted = () if source.over_http else (*find_trusted_hosts(spec), *source.trusted_hosts)
@@ -90,7 +90,7 @@ class Workflows:
         return await self._apply(now, RunAction.RESUME)
 
     async def pause(self, workflow_id: str) -> WorkflowNow:
-        """Let running steps finish and start none."""
+        """Let running steps finish and start no others."""
         now = await self._store.workflows.get(workflow_id)
         if now.status is WorkflowStatus.PENDING:
             raise WrongState("pause the workflow", now.status.value, terminal=False)
@@ -109,7 +109,7 @@ class Workflows:
         return cancelled
 
     async def recover(self, workflow_id: str, from_step: str | None = None) -> WorkflowNow:
-        """Execute again what did not succeed; what completed is never repeated."""
+        """Execute unsuccessful steps again; completed steps are never repeated."""
         now = await self._store.workflows.get(workflow_id)
         await self._store.workflows.recover(now.id, from_step)
         await self._wake_children(now.id)
@@ -121,6 +121,9 @@ class Workflows:
         return await self._store.workflows.get(now.id)
 
     async def _wake_children(self, workflow_id: str) -> None:
-        """Hints for what can start now. Later steps need none: the node that settles a step looks for more."""
+        """Send hints for children that can start now.
+
+        Later steps need none: the node that settles a step looks for more.
+        """
         children = await self._store.workflows.list_claimable(workflow_id)
         self._wake(*children)

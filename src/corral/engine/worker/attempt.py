@@ -19,7 +19,7 @@ from corral.domain.runs.settlement import Settlement
 from corral.domain.verdicts.page_profile import observe_page
 
 _MAX_TRACEBACK = 8192
-# Executors enforce the limit themselves, and know what took the time.
+# Executors enforce the limit themselves, and know what used the time.
 _MARGIN_S = 0.5
 
 
@@ -38,7 +38,7 @@ _NO_FRONTIER = _NoFrontier()
 
 
 async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClient = _NO_FRONTIER) -> Outcome:
-    """Execute the task within its time. Our own bugs become outcomes too."""
+    """Execute the task within its time limit. Our own bugs become outcomes, too."""
     kind = kinds.get(task.kind)
     if kind is None:
         known = ", ".join(sorted(kinds))
@@ -74,7 +74,7 @@ def settlement_of(
     took_s: float,
     data: ObservedData | None = None,
 ) -> Settlement:
-    """`data` is that of a crawl; a page brings its own with the outcome."""
+    """Build the settlement. `data` belongs to a crawl; the outcome of a page has its own."""
     transition = decide(lease.run, outcome, policy, now)
     run = lease.run
     entry: dict[str, Any] = {

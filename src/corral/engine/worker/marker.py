@@ -1,8 +1,8 @@
-"""Which run a worker process is in at this moment, written where its node can read it after a crash.
+"""Mark which run a worker process is executing, where its node can read it after a crash.
 
-The worker writes the mark into memory that it shares with its node before each step of a run's coroutines and clears it
-after. A process that dies in such a step leaves the mark behind. A heartbeat would be too late to name a run that kills
-its process at once, and a message for every step too expensive.
+The worker writes the mark into memory shared with its node before each step of a run's coroutines, and clears it
+afterwards. A process that dies in such a step leaves the mark behind. A heartbeat would be too late to name a run that
+kills its process at once, and a message for every step would be too expensive.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class SharedMark:
         self._memory[:] = mark
 
     def find(self, keys: Iterable[Key]) -> Key | None:
-        """Return which of these runs the worker is in, or was in when it died."""
+        """Return which of these runs the worker is executing, or was executing when it died."""
         mark = self._memory[:]
         return None if mark == _IDLE else next((key for key in keys if digest(key) == mark), None)
 
@@ -60,7 +60,7 @@ def context_of(key: Key) -> Context:
 
 
 def mark_steps(loop: asyncio.AbstractEventLoop, mark: SharedMark) -> None:
-    """Have every task that belongs to a run leave its mark while it executes."""
+    """Make every task of a run set its mark while it executes."""
 
     def make_task(
         loop: asyncio.AbstractEventLoop, coro: Coroutine[Any, Any, T] | Generator[Any, None, T], **options: Any
@@ -105,5 +105,5 @@ class _Marked(Coroutine[Any, Any, T]):
         return awaited.__await__()
 
     def __getattr__(self, name: str) -> Any:
-        """`cr_frame` and others, for tracebacks and the names of tasks."""
+        """Delegate `cr_frame` and others, for tracebacks and task names."""
         return getattr(self._coro, name)

@@ -33,7 +33,7 @@ _MAX_FRAME_BYTES = 256 * 1024 * 1024
 
 
 class WorkerSetup(msgspec.Struct, frozen=True, array_like=True, tag="setup"):
-    config: dict[str, Any]  # of wiring.worker_config.WorkerConfig, which this layer may not import
+    config: dict[str, Any]  # configuration of wiring.worker_config.WorkerConfig, which this layer may not import
 
 
 class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
@@ -64,7 +64,7 @@ class StartRun(msgspec.Struct, frozen=True, array_like=True, tag="task"):
 class CancelRun(msgspec.Struct, frozen=True, array_like=True, tag="cancel"):
     run_id: str
     epoch: int
-    signal: str = ""  # what a script gets first; the usual one if this is empty
+    signal: str = ""  # first signal for a script; empty for the default
 
 
 class ReplaceKeys(msgspec.Struct, frozen=True, array_like=True, tag="keys"):
@@ -125,7 +125,7 @@ class CallStore(msgspec.Struct, frozen=True, array_like=True, tag="call"):
 
 
 class SendProgress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
-    """How far a run has come; the node answers nothing."""
+    """The progress of a run; the node does not answer."""
 
     run_id: str
     epoch: int

@@ -17,7 +17,7 @@ from corral.engine.worker.marker import context_of
 
 
 class _FrontierClient:
-    """How a run with items reaches the store: through the node. One step at a time."""
+    """The store access of a run with items, through the node. One step at a time."""
 
     def __init__(self, task: Task, say: Callable[[messages.FromWorker], None]) -> None:
         self._task = task
@@ -107,12 +107,12 @@ class Worker:
             case messages.ReplaceKeys():
                 self._on_keys(message.keys)
             case messages.WorkerSetup():
-                pass  # read before this object was made
+                pass  # read before this object was created
             case _:
                 self._permits.hear(message)
 
     def _answer(self, task: Task, performed: asyncio.Task[Outcome]) -> None:
-        """Runs outside the task: a task that is cancelled before its first step executes no code of its own."""
+        """Answer outside the task: a task that is cancelled before its first step executes no code of its own."""
         del self._tasks[(task.run_id, task.epoch)]
         del self._frontiers[(task.run_id, task.epoch)]
         if performed.cancelled():
@@ -129,7 +129,7 @@ class Worker:
         self._answers.append(encoded)
 
     def _send(self) -> None:
-        """Send everything that was enqueued in this turn of the event loop in one frame."""
+        """Send all messages enqueued in this iteration of the event loop in one frame."""
         answers, self._answers = self._answers, []
         if not self._writer.is_closing():
             self._writer.write(messages.join_frame(answers))

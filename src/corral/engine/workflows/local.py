@@ -1,7 +1,7 @@
-"""Executes the steps of a workflow whose handlers are coroutines of this process.
+"""Execute workflow steps whose handlers are coroutines of this process.
 
-The process holds leases like a node. When it dies they expire, and the next process that executes the workflow takes
-over; a step that completed is never executed again, because its end is written with the settlement of its run.
+The process holds leases like a node. If it dies, they expire, and the next process that executes the workflow takes
+over; a completed step is never executed again, because its end is written with the settlement of its run.
 """
 
 import asyncio
@@ -120,7 +120,7 @@ class LocalExecutor:
     # -- leases ------------------------------------------------------------------------------------
 
     def _renew(self, loop: asyncio.AbstractEventLoop) -> None:
-        """From a thread: a handler that blocks the event loop costs no lease."""
+        """Renew from a thread, so that a handler that blocks the event loop costs no lease."""
         while not self._stop.wait(RENEW_EVERY_S):
             keys = list(self._leases)
             if not keys:
@@ -135,14 +135,14 @@ class LocalExecutor:
                 loop.call_soon_threadsafe(self._cancel, lost)
 
     def _cancel(self, lost: set[Key]) -> None:
-        """Stop handlers whose lease is gone: their run was cancelled, or another process has it."""
+        """Stop handlers whose lease is lost: their run was cancelled, or another process has it."""
         for key in lost:
             task = self._tasks.get(key)
             if task is not None and key in self._leases:
                 task.cancel()
 
     async def _give_back(self) -> None:
-        """Requeue what is still executed, for the next process."""
+        """Requeue active runs for the next process."""
         leases, tasks = list(self._leases.values()), list(self._tasks.values())
         for task in tasks:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Runs that deliver an alert. The id of the run is the delivery id, so that a retry can be recognized."""
+"""Runs that deliver an alert. The run id is the delivery id, so that receivers can recognize a retry."""
 
 from corral.domain.ports.execution import AlertSender, FrontierClient, Task
 from corral.domain.runs.outcome import Failed, FailureCode, Outcome

@@ -1,4 +1,4 @@
-"""Runs that wait until the queue of scraper tasks has no work left. Nodes execute the tasks meanwhile."""
+"""Runs that wait until the queue of scraper tasks is empty. Nodes execute the tasks meanwhile."""
 
 import asyncio
 import time

@@ -19,7 +19,7 @@ from corral.export.stream import writer_for
 
 
 class _NotExportable(Exception):
-    """The records of a run cannot be read, with the reason."""
+    """The records of a run cannot be exported, with the reason."""
 
 
 class ExportKind:
@@ -44,7 +44,7 @@ class ExportKind:
 
 
 async def _write(path: Path, payload: ExportPayload, frontier: FrontierClient) -> tuple[int, int]:
-    """Write the whole file or none; return the number of records and bytes."""
+    """Write the whole file or nothing; return the number of records and bytes."""
     kind, columns, count = Format(payload.format), Columns(), 0
     if kind.needs_columns:
         async for batch in _read(payload.run_ids, frontier):
@@ -62,7 +62,7 @@ async def _write(path: Path, payload: ExportPayload, frontier: FrontierClient) -
 
 
 async def _read(run_ids: tuple[str, ...], frontier: FrontierClient) -> AsyncIterator[list[dict[str, Any]]]:
-    """Batches of the records of all runs, in their order."""
+    """Yield batches of the records of all runs, in order."""
     for run_id in run_ids:
         after = ""
         while True:

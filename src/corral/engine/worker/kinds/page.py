@@ -36,7 +36,7 @@ class PageKind:
 
 
 def refresh_from_job(payload: Payload, job: Job) -> Payload:
-    """The resume rule: the user may have corrected the fields, on_captcha or on_missing of the job."""
+    """Resume rule: the user may have corrected the fields, on_captcha or on_missing of the job."""
     page = payload.read(PagePayload)
     return Payload.of(replace(page, fields=job.fields, on_captcha=job.on_captcha, on_missing=job.on_missing))
 

@@ -17,7 +17,7 @@ _NOTIFY_EVERY = 25
 
 
 class ProxyRefreshKind:
-    """Reads every source, adds its proxies to the pool, and starts the runs that check all of them."""
+    """Reads every source, adds its proxies to the pool, and starts the runs that check them all."""
 
     def __init__(self, reader: ProxyListReader | None) -> None:
         self._reader = reader

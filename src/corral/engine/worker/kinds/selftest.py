@@ -27,7 +27,7 @@ class SelftestKind:
             case "sleep":
                 await asyncio.sleep(payload.seconds)
             case "stall":
-                # On purpose: block the event loop, as a runaway regular expression does.
+                # Block the event loop on purpose, as a runaway regular expression does.
                 time.sleep(payload.seconds)  # noqa: ASYNC251
             case "die":
                 sys.stderr.write("selftest: this worker kills itself now\n")
@@ -36,7 +36,7 @@ class SelftestKind:
                 if payload.after_s is None:
                     kill()
                     raise RuntimeError("selftest: the signal did not end this worker")
-                # From a thread: the process is in no run, or in another one, when it dies.
+                # From a thread: when the process dies, it is executing no run, or another one.
                 threading.Timer(payload.after_s, kill).start()
                 await asyncio.sleep(payload.after_s + 60)
             case "grow":

@@ -17,20 +17,20 @@ from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import NewRun
 from corral.runtime.new_ids import new_id
 
-# The strategy of runs that wait in a lane, where the kind has no choice of strategies.
+# The strategy of runs by lane, for kinds without a choice of strategies.
 _STRATEGIES = {lane: Strategy.BROWSER if lane is Lane.BROWSER else Strategy.HTTP for lane in Lane}
 
 ResumeRule = Callable[[Payload, Job], Payload]
 
 
 def keep_payload(payload: Payload, job: Job) -> Payload:  # noqa: ARG001 - the signature of a resume rule
-    """The resume rule of most kinds: a resumed run keeps the options it was started with."""
+    """Resume rule of most kinds: a resumed run keeps its original options."""
     return payload
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """Resources of a worker process for its kinds; each takes what it needs."""
+    """Resources of a worker process for its kinds; each kind takes what it needs."""
 
     pages: Mapping[Strategy, Executor] = field(default_factory=dict)
     surveys: Mapping[Strategy, Executor] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from corral.domain.runs.outcome import Deferred, WaitReason
 
 _LEAST = 2
-# Pages of a blocked host are deferred one by one, each for long; pages of other hosts may follow them.
+# Pages of a blocked host are deferred one by one, each for a long time; pages of other hosts may follow them.
 _PUT_OFF_S = 0.05
 _LONGEST_S = 1.0
 
@@ -16,7 +16,7 @@ class AdaptiveBatchSize:
         self._most = most
         self._size = most
         self._clock = clock
-        self._let_in = 0  # since it was last asked for its size
+        self._let_in = 0  # since the size was last read
         self._deferrals: list[Deferred] = []
         self._paused_until = 0.0
 
@@ -28,7 +28,7 @@ class AdaptiveBatchSize:
             self._deferrals.append(deferred)
 
     def size(self) -> int:
-        """Return how many items the worker may hold; 0 while a request would bring nothing."""
+        """Return how many items the worker may hold; 0 while a request would bring none."""
         if self._deferrals:
             self.shrink()
         elif self._let_in:

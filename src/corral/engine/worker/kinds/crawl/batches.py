@@ -1,4 +1,4 @@
-"""Split results into reports: a page with thousands of links is reported in several, to keep transactions short."""
+"""Split results into reports: a page with thousands of links takes several, to keep transactions short."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from corral.domain.crawl.item import MAX_ROWS, ItemResult
 def next_batch(ended: Sequence[ItemResult], most: int = MAX_ROWS) -> tuple[list[ItemResult], list[ItemResult]]:
     """Return the results for the next report, with at most `most` links, and the rest.
 
-    An item stays leased until its last links are reported: a worker killed in between leads to another read.
+    An item stays leased until its last links are reported: if the worker is killed in between, the page is read again.
     """
     now: list[ItemResult] = []
     room = most

@@ -96,7 +96,7 @@ class _Crawl:
         self._visitor = visitor
         self._policy = policy
         self._order = task.order or HostOrder()
-        # Items that their host sent back, until the store knows of it.
+        # Items that their host sent back, until the store has recorded it.
         self._sent_back: dict[int, tuple[str, Position, Deferred]] = {}
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
@@ -104,15 +104,15 @@ class _Crawl:
         self._news = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._memory = CrawlMemory(plan)
-        self._has_asked = True  # for more, in the last step: only then does getting nothing mean that there is nothing
+        self._has_asked = True  # in the last step: only then an empty answer means that nothing is left
         self._batch_size = AdaptiveBatchSize(_AHEAD * plan.concurrency)
         self._is_helper = task.kind == CRAWL_HELPER
-        self._at_once = 0  # pages under way: none before the first answer says how many
+        self._at_once = 0  # maximum concurrent pages; 0 until the first answer sets it
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
         self._told = 0
-        self._start_failed = ""  # why nothing could be read where the crawl begins
-        self._logged_out = 0  # pages in a row that asked for a login although there is one
+        self._start_failed = ""  # why the start page could not be read
+        self._logged_out = 0  # pages in a row that asked for a login despite the session
         self._needs_login: Failed | None = None
         self._latency = LatencyHistogram()  # of the pages that this worker fetched
 
@@ -129,11 +129,12 @@ class _Crawl:
             for visit in self._visits.values():
                 visit.cancel()
             await asyncio.gather(*self._visits.values(), return_exceptions=True)
-        # Release the items under way, so that no item counts as leased that no worker reads.
+        # Release the active items, so that no item stays leased without a worker that reads it.
         async with asyncio.timeout(None if ran_out is None else _LAST_STEP_S):
             self._ready.clear()
             if ran_out is not None:
-                # Writing the links of a large page takes longer than is left: the page goes back, and stays pending.
+                # Writing the links of a large page would exceed the remaining time, so the page is released and stays
+                # pending.
                 self._ended = [each for each in self._ended if len(each.found) <= MAX_ROWS]
             step = await self._step(want=0, is_last=True)
             while self._ended:
@@ -164,15 +165,15 @@ class _Crawl:
                 step = await self._step()
 
     def _has_nothing(self, step: Batch) -> bool:
-        """True where no item is left for this worker: the others belong to helpers, or exceed a budget."""
+        """True if no item is left for this worker: the others belong to helpers, or exceed a budget."""
         return step.next_due_s is None and not step.items and self._has_asked
 
     def _may_leave(self) -> bool:
-        """An idle helper stays for a while: other workers may find pages for it."""
+        """Return whether this worker may leave. An idle helper stays a while: other workers may find pages for it."""
         return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
 
     def _is_looked_for(self, step: Batch) -> bool:
-        """Workers that share a crawl report now and then even without results, to hear about changes."""
+        """Return whether a report is due even without results: workers that share a crawl must hear about changes."""
         return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
 
     def _patience_s(self, step: Batch, *, is_idle: bool) -> float:
@@ -183,7 +184,7 @@ class _Crawl:
         return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
 
     async def _wait(self, seconds: float) -> None:
-        """Wait until a page has ended, or enough of them."""
+        """Wait until a report is worthwhile, or the time is up."""
         if self._is_worth_telling():
             return
         self._news.clear()
@@ -234,9 +235,9 @@ class _Crawl:
         self._ready = deque(each for each in self._ready if not self._must_follow(each))
 
     def _must_follow(self, item: Item) -> bool:
-        """Send an item back where an earlier one of its host was, and the store does not know of that yet.
+        """Send an item back if its host sent back an earlier one and the store has not recorded that yet.
 
-        The store then hands both out in their order. An answer that it gave before it knew may contain later ones.
+        The store then hands both out in order. An answer that the store gave before may still contain later items.
         """
         if not self._sent_back:
             return False
@@ -274,7 +275,7 @@ class _Crawl:
 
     def _result_of_failure(self, item: Item, failure: Failed) -> ItemResult:
         if self._needs_login is not None and failure.detail in NEEDS_LOGIN:
-            # The page is read after the next login.
+            # The page is read again after the next login.
             return ItemResult(item.id, item.key, ItemState.PENDING, message=failure.message)._replace(counts=False)
         if (missing := self._result_of_missing(item, failure)) is not None:
             return missing
@@ -299,7 +300,7 @@ class _Crawl:
         return ended._replace(counts=decided.counts_attempt, found=found)
 
     def _result_of_missing(self, item: Item, failure: Failed) -> ItemResult | None:
-        """Return the result of a dead link; None where the failure is something else, or the link is a start URL."""
+        """Return the result of a dead link; None for any other failure, or for a start URL."""
         if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
             return None
         is_known = item.known is not None
@@ -315,11 +316,11 @@ class _Crawl:
         self._ended = [*too_large, *later]
         for each in ended:
             self._sent_back.pop(each.id, None)
-        # Results that are reported later are still held.
+        # Results that will be reported later count as held.
         untold = (each.id for each in self._ended)
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
-            # Before the first answer only the store knows how many this worker may read.
+            # Before the first answer, only the store knows how many pages this worker may read.
             most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
             want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding))
         self._has_asked = want > 0
@@ -373,7 +374,7 @@ class _Crawl:
 
 
 def add_cost(ended: ItemResult, stats: dict[str, Any]) -> ItemResult:
-    """Add what a failed page cost, as its visitor measured it."""
+    """Add the cost of a failed page, as its visitor measured it."""
     spent = Spent.of(stats.get(SPENT) or {})
     return ended._replace(requests=spent.requests, size=spent.size, browser_ms=spent.browser_ms, cpu_ms=spent.cpu_ms)
 

@@ -21,28 +21,28 @@ class CrawlMemory:
     def __init__(self, plan: CrawlPlan) -> None:
         self._plan = plan
         self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
-        self._depths: dict[str, int] = {}  # their depth, where it may still shrink
+        self._depths: dict[str, int] = {}  # their depths, if they may still decrease
         self._elsewhere: dict[str, None] = {}  # keys of pages whose canonical URL is another page
         self.traps = CrawlTraps() if plan.avoid_traps else None
         self._is_shared = False
-        self._twins: dict[int, tuple[str, str]] = {}  # by address without its last slash: an address and its content
-        self._urls = PrintMemory()  # addresses with a session id
-        self._session_keys: dict[str, None] = {}  # and the keys they have
+        self._twins: dict[int, tuple[str, str]] = {}  # by URL without trailing slash: a URL and its content digest
+        self._urls = PrintMemory()  # URLs with a session id
+        self._session_keys: dict[str, None] = {}  # and their keys
         self._is_first = True
         self._has_too_deep = False  # some links were refused for their depth
 
     def hold(self, item: Item) -> ItemResult | None:
-        """Return the result of an item that is not fetched."""
+        """Return the result of an item that must not be fetched, or None."""
         return None if self.traps is None else self.traps.hold(item)
 
     def take_report(self) -> dict[str, Any] | None:
-        """Return the data for the next report beside the items."""
+        """Return the further data of the next report."""
         return None if self.traps is None else self.traps.take_report()
 
     def apply_answer(self, step: Batch) -> None:
         self._is_shared = step.is_shared
         if self._is_first and step.counts.fetched:
-            self._has_too_deep = True  # another worker began this crawl, and may have refused some
+            self._has_too_deep = True  # another worker began this crawl, and may have refused some links
         self._is_first = False
         if self.traps is not None:
             self.traps.apply_answer(step.traps, step.counts.fetched)
@@ -64,7 +64,7 @@ class CrawlMemory:
         return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
 
     def _skip_twin(self, item: Item, ended: ItemResult) -> ItemResult:
-        """`/x` and `/x/` with the same content are one page: the second adds no record."""
+        """Skip the record of a twin: `/x` and `/x/` with the same content are one page."""
         if ended.state is not ItemState.DONE or ended.version is None or ended.key != item.key:
             return ended
         bare = hash(item.url.rstrip("/"))
@@ -77,7 +77,7 @@ class CrawlMemory:
         return ended._replace(record=None, version=None, change=None)
 
     def _count_merged(self, sessions: Iterable[tuple[str, str]]) -> int:
-        """Count new addresses that differ from a known one only by their session id."""
+        """Count new URLs that differ from a known one only in their session id."""
         merged = 0
         for url, key in sessions:
             if self._urls.has(hash(url) & _64_BITS):
@@ -89,9 +89,9 @@ class CrawlMemory:
         return merged
 
     def _skip_as_copy(self, ended: ItemResult, original: DiscoveredLink) -> ItemResult:
-        """Record a page under its canonical URL: that page is queued, this one adds no record but its links.
+        """Record a page under its canonical URL: that URL is queued, and this page adds only its links.
 
-        If two pages name each other, the one that was read first gives way to the other.
+        If two pages name each other, the page that was read first gives way.
         """
         if ended.state is not ItemState.DONE or original.key in self._elsewhere:
             return ended
@@ -106,13 +106,13 @@ class CrawlMemory:
     def _find_new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
         """Drop links that were reported before: every page of a site repeats its menu."""
         new: list[DiscoveredLink] = []
-        # The worker that owns another host decides about its links before it fetches them.
+        # The worker that owns another host checks the links to that host before it fetches them.
         own = host_key_of_url(item.url) if self._is_shared else None
         for link in found:
             each = link if self.traps is None else self.traps.pardon(item, link)
             if self._told.get(each.key, _UNTOLD) in (None, each.reason):
                 continue
-            # Reported, whether deferred or not; the rules are not applied to it again.
+            # Reported, whether deferred or not; the rules are not applied again.
             self._told[each.key] = each.reason
             self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
             is_judged = self.traps is not None and own in (None, host_key_of(each.host))

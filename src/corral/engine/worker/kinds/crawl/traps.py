@@ -1,6 +1,6 @@
-"""Trap detection in a worker: count links and pages by their templates.
+"""Trap detection in a worker: count links and pages by template.
 
-The counts go to the store with the results of the pages, a few times a second; a new worker learns again what was lost.
+The counts go to the store with the results of the pages, a few times a second; a new worker learns lost counts again.
 """
 
 import time
@@ -15,7 +15,7 @@ from corral.domain.crawl.template_budget import TemplateBudget
 from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, is_named_by_list, list_beside, template_of
 
 _TELL_EVERY_S = 0.5
-# Pages after a restart or a handover whose links may only seem new.
+# For this many pages after a restart or a handover, known links may seem new.
 _UNSURE_PAGES = 200
 _64_BITS = (1 << 64) - 1
 
@@ -26,22 +26,22 @@ class CrawlTraps:
         self._prints = PrintMemory()
         self._links = PrintMemory(bytes_=2 * 1024 * 1024, most=500_000)  # keys of all links that were ever new
         self._unsure = 0
-        self._endless: list[str] = []  # names that proved to be traps since the last step
+        self._endless: list[str] = []  # names proven to be traps since the last step
         self._begins = True
         self._told_at = 0.0
         self._has_read_deferred = False  # since the last report; the order of deferred items depends on it
 
     def pardon(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
-        """Return a link without the rule about its shape if the page is a list that names it."""
+        """Return a link without the rule about its shape if the page is a list that names the link."""
         is_listed = found.kind == PAGE and is_named_by_list(found.reason, item.url, datetime.now(UTC).date())
         return found._replace(reason=None) if is_listed else found
 
     def let_in(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
-        """Return a new address on the page of `item`, unchanged or with the rule that defers or refuses it."""
+        """Return a new link on the page of `item`, unchanged or with the rule that defers or refuses it."""
         if found.kind != PAGE:
             return found
         if found.reason is not None:
-            # The template is part of the summary.
+            # The template is part of the crawl's summary.
             return found._replace(message=template_of(found.url)) if found.reason in PROVEN else found
         template, page = template_of(found.url), template_of(item.url)
         trap = self._budget.admit(template, page)
@@ -62,7 +62,7 @@ class CrawlTraps:
     def observe(
         self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]
     ) -> None:
-        """Count a fetched page with the new addresses it led to, and with all its links."""
+        """Count a fetched page with its new links, and with all its links."""
         new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
         if seen.print is None or item.kind != PAGE:
             return
@@ -109,6 +109,6 @@ class CrawlTraps:
 
 
 def _list_closing(item: Item, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]) -> list[int]:
-    """Numbers of the known addresses beside a page that it leads to, other than itself and the page that led to it."""
+    """Return numbers for the known neighbours that a page links to, except itself and the page that led to it."""
     without = {item.url, item.found_on, *(each.url for each in found)}
     return [crc32(url.encode()) for url in list_beside(item.url, (each.url for each in links)) if url not in without]
