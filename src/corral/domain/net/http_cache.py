@@ -45,7 +45,7 @@ def combine_uses(uses: Iterable[str]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class StoredPage:
-    url: str  # where the answer came from, after redirects
+    url: str  # final URL, after redirects
     status: int
     headers: Headers
     body: bytes

@@ -158,7 +158,7 @@ class MessageSource(PollingSource):
     ) -> None:
         super().__init__(store, queues)
         self._clock = clock
-        self._waiting: OrderedDict[str, list[tuple[RunDelivery, float]]] = OrderedDict()  # by run, with its arrival
+        self._waiting: OrderedDict[str, list[tuple[RunDelivery, float]]] = OrderedDict()  # by run, with arrival times
         self._executing: dict[Key, list[RunDelivery]] = {}
         self._keys: dict[str, Key] = {}  # deliveries of the runs executed here
         self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still arrive

@@ -32,7 +32,7 @@ SealProxy = Callable[[str], ProxyPolicy]
 
 @dataclass(frozen=True, slots=True)
 class CampaignOrder:
-    """What to scrape: URLs by site, and the sites that must end before another one starts."""
+    """The order of a campaign: URLs by site, and the sites that must end before another one starts."""
 
     sites: Mapping[str, Sequence[str]]
     depends_on: Mapping[str, Sequence[str]]

@@ -261,7 +261,7 @@ class PageVisit:
             task.cancel()
         self.ended.cancel()
 
-    # -- what the page does ------------------------------------------------------------------------------
+    # -- events of the page ------------------------------------------------------------------------------
 
     async def _sift(self, route: Route) -> None:
         with contextlib.suppress(PlaywrightError):
@@ -332,7 +332,7 @@ class PageVisit:
         except PlaywrightError:  # the frame is gone or not there yet
             return False
 
-    # -- what ends it ------------------------------------------------------------------------------------
+    # -- ends of the visit -------------------------------------------------------------------------------
 
     def _crash(self) -> Failed:
         if time.monotonic() - self._engine.memory_killed_at < 5:

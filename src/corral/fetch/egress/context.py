@@ -23,7 +23,7 @@ RedirectCheck = Callable[[Target], Awaitable[Failed | Deferred | None]]
 
 @dataclass(slots=True)
 class CostMeter:
-    """Counts what one page, or one attempt, uses."""
+    """Counts the resources that one page, or one attempt, uses."""
 
     requests: int = 0
     size: int = 0

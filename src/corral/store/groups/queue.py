@@ -18,7 +18,7 @@ class SqlQueueStore:
         self._db = database
 
     async def add(self, file: QueueFile, registry: str) -> ImportReport:
-        """Import the tasks of a file. Repeating an import, even an interrupted one, changes nothing."""
+        """Import the tasks of a file. An import can be repeated safely, even after an interrupted one."""
         await self.note_ends()  # an ended task is not busy
         starts_at = range(0, len(file.tasks), _AT_ONCE)
         parts = [await self._add_part(file.tasks[start : start + _AT_ONCE], registry) for start in starts_at]

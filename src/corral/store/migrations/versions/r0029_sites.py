@@ -1,4 +1,4 @@
-"""Configurations of sites, campaigns, channels of alerts, and what crawls cost."""
+"""Configurations of sites, campaigns, channels of alerts, and the costs of crawls."""
 
 import sqlalchemy as sa
 from alembic import op

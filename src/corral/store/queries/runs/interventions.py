@@ -62,7 +62,7 @@ _RESUME = (
         failure_code=sa.null(),
         failure_detail=sa.null(),
         error_message=sa.null(),
-        losses=0,  # a person who resumes a quarantined run wants it tried again
+        losses=0,  # resuming a quarantined run means trying it again
         seq=runs.c.seq + 1,
     )
     .returning(runs)
