@@ -97,8 +97,8 @@ class App:
     proxies: ProxyPools
     errands: OneShotWorkers
     wake: Waker  # tells nodes of runs that were added
-    queue_starter: QueueStarter | None = None  # where a node executes the runs of anybody
-    loop: LoopRunner | None = None  # likewise
+    queue_starter: QueueStarter | None = None  # where there is a node
+    loop: LoopRunner | None = None  # where a node executes the runs of anybody
     pool_keeper: PoolKeeper | None = None  # likewise
     door: StandaloneLimiter | None = None  # where there is no node
     asked: MessageSource | None = None  # where runs are named by messages
@@ -131,8 +131,8 @@ class App:
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
             self.timers.append(asyncio.create_task(self.sites.keeper.run(), name="campaigns"))
-            if self.queue_starter is not None and self.settings.queue_feed:
-                self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
+            if self.sweeper is not None and self.settings.queue_feed:
+                self.feed_queue()
             if self.loop is not None and self.settings.queue_feed:
                 self.timers.append(asyncio.create_task(self.loop.run(), name="loop"))
             if self.pool_keeper is not None:
@@ -141,6 +141,11 @@ class App:
                 self.timers.append(asyncio.create_task(self.sweeper.run(), name="sweep"))
             else:
                 self.timers.append(asyncio.create_task(self.tidying.tidy(), name="tidy"))
+
+    def feed_queue(self) -> None:
+        """Start the tasks of the queue, as long as this process works."""
+        if self.queue_starter is not None:
+            self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
 
     async def _follow_defaults(self) -> None:
         """Apply defaults that were changed over HTTP on every node, including those without an API."""
@@ -237,7 +242,11 @@ def assemble(
         proxies=pools,
         errands=errands,
         wake=notifier.wake,
-        **({} if sweeper is None or node is None else _make_background(settings, store, notifier, node, pools)),
+        **(
+            {}
+            if node is None
+            else _make_background(settings, store, notifier, node, pools, is_full=sweeper is not None)
+        ),
         door=door,
         hints=hints,
         limits=options.limits,
@@ -266,11 +275,16 @@ def _make_submitter(
 
 
 def _make_background(
-    settings: Settings, store: Store, notifier: _RunNotifier, node: Node, pools: ProxyPools
+    settings: Settings, store: Store, notifier: _RunNotifier, node: Node | None, pools: ProxyPools, *, is_full: bool
 ) -> dict[str, Any]:
-    """What runs beside a node that executes the runs of anybody."""
+    """What runs beside a node. `is_full`: the node executes the runs of all users, not only those of a command."""
+    if node is None:
+        return {}
+    starter = _make_queue_starter(settings, store, notifier)
+    if not is_full:
+        return {"queue_starter": starter}
     return {
-        "queue_starter": _make_queue_starter(settings, store, notifier),
+        "queue_starter": starter,
         "loop": _make_loop(settings, store, notifier, node),
         "pool_keeper": _make_pool_keeper(settings, store, pools, notifier),
     }

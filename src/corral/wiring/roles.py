@@ -115,9 +115,16 @@ async def open_new_run(settings: Settings, new: NewRun, drafts: Sequence[EventDr
 
 @asynccontextmanager
 async def open_workflow_node(settings: Settings, workflow_id: str) -> AsyncIterator[App]:
-    """For a command that executes the steps of one workflow, and no other run."""
-    plan = _NodePlan(lambda store: WorkflowSource(store, workflow_id), (), NodeRole.SINGLE, processes=settings.workers)
+    """For a command that executes the steps of one workflow; where one of them waits for the queue, its tasks, too."""
+    sources: list[WorkflowSource] = []
+
+    def make_source(store: Store) -> WorkflowSource:
+        sources.append(WorkflowSource(store, workflow_id))
+        return sources[0]
+
+    plan = _NodePlan(make_source, (), NodeRole.SINGLE, processes=settings.workers)
     async with _open(settings, plan, is_api=False) as app:
+        sources[0].on_drain = app.feed_queue
         yield app
 
 

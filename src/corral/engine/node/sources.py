@@ -10,7 +10,7 @@ from corral.domain.ids import Owner
 from corral.domain.ports.stores import EngineStore
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.queues import EVERY_QUEUE, Queue, limit_to_queues
-from corral.domain.runs.run import Lanes, Lease, NewRun
+from corral.domain.runs.run import DRAIN, Lanes, Lease, NewRun
 from corral.engine.node.crawl_helpers import Helpers
 from corral.engine.node.pool import Key
 from corral.engine.node.renewer import LEASE_S
@@ -59,16 +59,29 @@ class SingleRunSource:
 
 
 class WorkflowSource:
-    """Claims the child runs of one workflow, for a command that executes it."""
+    """Claims the child runs of one workflow, for a command that executes it.
+
+    Once it has claimed a step that waits for the queue, it also claims the scripts of the queue: no other node may be
+    there to execute them.
+    """
 
     def __init__(self, store: EngineStore, workflow_id: str) -> None:
         self._store = store
         self._workflow_id = workflow_id
         self._helpers = Helpers(store.crawls)
+        self._drains = False
+        self.on_drain: Callable[[], None] = lambda: None
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
         claim = self._store.workflows.claim_children
-        return await claim(self._workflow_id, owner, room, LEASE_S, lanes=lanes, hosts=hosts)
+        claimed = await claim(self._workflow_id, owner, room, LEASE_S, lanes=lanes, hosts=hosts)
+        if not self._drains and any(lease.run.kind == DRAIN for lease in claimed):
+            self._drains = True
+            self.on_drain()
+        if claimed or not self._drains:
+            return claimed
+        scripts = limit_to_queues(lanes, (Queue.SCRIPT,))
+        return await self._store.runs.claim(owner, room, LEASE_S, scripts, hosts)
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
         return await self._helpers.claim(owner, room)

@@ -1,4 +1,7 @@
-"""Runs that wait until the queue of scraper tasks is empty. Nodes execute the tasks meanwhile."""
+"""Runs that wait until the queue of scraper tasks has no work left. Nodes execute the tasks meanwhile.
+
+Without a node, the command that executes the workflow does so (`engine.node.sources.WorkflowSource`).
+"""
 
 import asyncio
 import time
