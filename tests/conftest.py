@@ -50,6 +50,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     if config.getoption("processes"):
         forked.provide()
 

@@ -36,7 +36,7 @@ def test_the_echo_page_is_public_and_repeats_no_secret(stack: Stack) -> None:
 def test_a_refresh_without_a_configuration_says_what_is_missing(stack: Stack) -> None:
     client = stack.client
     refused = client.post("/proxies/refresh")
-    assert refused.status_code == 503, refused.text
+    assert refused.status_code == 409, refused.text
     assert "check.judge" in refused.text
     assert client.get("/proxies/refreshes").json() == []
     assert client.get("/proxies/refreshes/0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b").status_code == 404

@@ -166,6 +166,7 @@ def read_keys(url: str, pattern: str) -> dict[bytes, bytes]:
 
 def test_without_celery_sites_are_scraped_by_a_node_of_the_program(tmp_path: Path) -> None:
     pages = {f"/{number}": Page() for number in range(3)}
+    before = set(psutil.Process().children(recursive=True))
     settings = settings_in(tmp_path, egress_allow="127.0.0.0/8:*", workers=1, shutdown_grace_seconds=1)
     with served(pages) as shop, Orchestrator(settings) as orch:
         one = orch.start_site_scraping("one", [f"{shop.url}/0"])
@@ -174,8 +175,8 @@ def test_without_celery_sites_are_scraped_by_a_node_of_the_program(tmp_path: Pat
         assert orch.get_scraping_progress(one)["status"] == "completed"
         told = orch.get_scraping_progress(two)
         assert (told["site"], told["status"], told["done"], told["skipped"]) == ("two", "partial", 2, 0)
-        family = psutil.Process().children(recursive=True)
-    block_until(lambda: not [each for each in family if each.is_running() and "corral" in " ".join(each.cmdline())])
+        family = [each for each in psutil.Process().children(recursive=True) if each not in before]
+    block_until(lambda: not [each for each in family if each.is_running() and "corral." in " ".join(each.cmdline())])
 
 
 _SCRIPT = """
@@ -217,6 +218,9 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
         if LEVEL:
             assert json.loads(script.stdout.readline()) == {"restarted": True, "alive": True}
         seen = json.loads(script.stdout.readline())["seen"]
+        job = seen["articles"]["job_id"]
+        mirrored = f"scrape_articles:{job}:status"
+        block_until(lambda: read_keys(redis_server.url(11), mirrored).get(mirrored.encode()) == b"partial")
         family = psutil.Process(script.pid).children(recursive=True)
         assert len(family) >= 3  # the worker, its process and its beat; the reaper
         number, code = (signal.SIGINT, -signal.SIGINT) if LEVEL else (signal.SIGTERM, 128 + signal.SIGTERM)
@@ -227,7 +231,6 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
     assert not (tmp_path / "var/redis").exists()
 
     keys = {key.decode(): value.decode() for key, value in read_keys(redis_server.url(11), "scrape_articles:*").items()}
-    job = seen["articles"]["job_id"]
     assert keys[f"scrape_articles:{job}:status"] == "partial"
     assert (keys[f"scrape_articles:{job}:done"], keys[f"scrape_articles:{job}:total"]) == ("2", "3")
 

@@ -45,7 +45,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (TooManyLooks, 429),
     (TooManyExports, 429),
     (CannotLook, 503),
-    (BadConfiguration, 503),
+    (BadConfiguration, 409),  # of a file that the operator has to mend: neither a fault of the server nor of the body
     (StorageFull, 507),
     (StorageUnavailable, 503),
     (StorageUnusable, 503),

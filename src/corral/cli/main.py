@@ -143,7 +143,7 @@ VERBS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "workflow",
-        "Steps with dependencies: run, list, show, pause, resume, cancel, recover.",
+        "Steps with dependencies: run, show, pause, cancel, recover.",
         (
             Verb("run", "workflow.run:run", "Create a workflow and execute it, or go on with one."),
             Verb("list", "workflow.show:list_", "List workflows, newest first."),
@@ -151,11 +151,7 @@ VERBS: tuple[Verb | Group, ...] = (
             Verb("pause", "workflow.control:pause", "Pause a workflow: running steps finish, and none starts."),
             Verb("resume", "workflow.control:resume", "Let a paused or pending workflow go on, on the running nodes."),
             Verb("cancel", "workflow.control:cancel", "Cancel a workflow with every step that has not ended."),
-            Verb(
-                "recover",
-                "workflow.control:recover",
-                "Execute the failed and skipped steps of a failed workflow again; nothing that completed is repeated.",
-            ),
+            Verb("recover", "workflow.control:recover", "Execute failed and skipped steps again."),
             Verb("validate", "workflow.show:validate", "Check a definition, and name every problem."),
             Verb("templates", "workflow.show:templates", "List the templates with their parameters."),
         ),
@@ -165,17 +161,9 @@ VERBS: tuple[Verb | Group, ...] = (
         "proxy",
         "The proxy pool: refresh, list, check, import, export, rm.",
         (
-            Verb(
-                "refresh",
-                "proxy.refresh:refresh",
-                "Read the sources of proxies, check every proxy, and keep the result.",
-            ),
-            Verb("list", "proxy.pool:list_", "List the proxies of the pool, newest first, without their credentials."),
-            Verb(
-                "check",
-                "proxy.refresh:check",
-                "Check proxies of the pool now: alive, anonymity, exit address, latency, TLS, reach of a target.",
-            ),
+            Verb("refresh", "proxy.refresh:refresh", "Read the sources of proxies and check every proxy."),
+            Verb("list", "proxy.pool:list_", "List the proxies of the pool, newest first."),
+            Verb("check", "proxy.refresh:check", "Check proxies of the pool now."),
             Verb("import", "proxy.pool:import_", "Add the proxies of a list to the pool: one a line, or JSON."),
             Verb("export", "proxy.pool:export", "Write the usable proxies to a JSON file, best first."),
             Verb("rm", "proxy.pool:rm", "Remove a proxy from the pool, or all in one state."),
@@ -218,8 +206,8 @@ VERBS: tuple[Verb | Group, ...] = (
         "Channels that alerts about campaigns are sent to.",
         (
             Verb("set", "alert:set_channel", "Add or replace a channel."),
-            Verb("list", "alert:list_", "List the channels."),
-            Verb("test", "alert:send_test", "Send a test message to a channel."),
+            Verb("list", "alert:list_", "List the channels, without what is secret."),
+            Verb("test", "alert:send_test", "Send a test message to a channel, and say whether it arrived."),
             Verb("rm", "alert:rm", "Remove a channel."),
         ),
         _CARE,
@@ -234,7 +222,7 @@ VERBS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "site",
-        "Sites: scrape many at once; strategies, recipes, limits of each.",
+        "Sites: scrape many at once; strategies, recipes, limits.",
         (
             Verb("list", "site.list:list_", "List the known sites, most recently seen first."),
             Verb(

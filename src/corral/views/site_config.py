@@ -29,7 +29,10 @@ class SiteConfigRead(BaseModel):
 class SiteConfigChange(BaseModel):
     """What is written over HTTP replaces what was written before. Files, defaults and settings fill the rest."""
 
-    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [{"concurrency": 2, "delay_s": 0.5}]})
+    model_config = ConfigDict(
+        extra="allow",
+        json_schema_extra={"examples": [{"concurrency": 2, "delay_s": 0.5}], "maxProperties": len(NAMES)},
+    )
 
     def check(self) -> dict[str, Any]:
         """Return the document; BadInput names every problem."""

@@ -13,8 +13,7 @@ import pytest
 
 from corral.domain.errors import StorageUnavailable
 from corral.domain.runs.run import RunState
-from corral.engine.node import node as node_module
-from corral.engine.node import renewer
+from corral.engine.node import lost_leases, renewer
 from corral.store.open import open_store
 from corral.wiring.app import App
 from tests.engine.builders import (
@@ -41,7 +40,7 @@ FENCE_S = SHORT_S * renewer.SELF_FENCE_S / renewer.LEASE_S
 def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renewed as often as ever: a busy machine may miss a few. A silent worker is given up later than they last."""
     monkeypatch.setattr(renewer, "LEASE_S", SHORT_S)
-    monkeypatch.setattr(node_module, "LEASE_S", SHORT_S)
+    monkeypatch.setattr(lost_leases, "LEASE_S", SHORT_S)
     monkeypatch.setattr(renewer, "SELF_FENCE_S", FENCE_S)
 
 

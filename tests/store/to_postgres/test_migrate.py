@@ -208,6 +208,7 @@ def test_every_time_is_known_to_be_of_the_calendar_or_of_the_steady_clock() -> N
     """Whoever adds one has to say which it is, in move_rows.STEADY or here."""
     calendar = {"created_at", "updated_at", "started_at", "finished_at", "next_slot", "slot", "checked_at"}
     calendar |= {"resolved_at", "fetched_at", "first_at", "last_at", "next_at", "imported_at", "ended_at"}
+    calendar |= {"released_at", "cooled_until", "completed_at"}
     unknown = [
         f"{table.name}.{column.name}"
         for table in tables_to_copy()

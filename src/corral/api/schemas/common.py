@@ -35,6 +35,7 @@ _MODE = "`single`: the target; `list`: the items of a list that begins there; `c
 _TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
 _WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
 _VALIDATE = "false accepts the job without requesting its target, which may then be unresolvable or answer 5xx"
+_Amount = Annotated[float, Field(ge=0, le=1e15)]
 _BUDGET = "limits of one run of a list or crawl job: requests, bytes, seconds, browser_seconds, cost"
 _KEY = "the field, or fields, by which a row is recognized in later runs; null is the URL of its page"
 RecordKey = FieldName | Annotated[list[FieldName], Field(min_length=1, max_length=MAX_KEY_FIELDS)]
@@ -198,7 +199,7 @@ class JobCreate(Strict):
     on_missing: OnTroubleName = Field("fail", description=_WAIT)
     record_key: RecordKey | None = Field(None, description=_KEY)
     quality: Quality = Field(default_factory=Quality, description=_QUALITY)
-    budget: dict[str, float] = Field(default_factory=dict, max_length=10, description=_BUDGET)
+    budget: dict[str, _Amount] = Field(default_factory=dict, max_length=10, description=_BUDGET)
     checks_target: StrictBool = Field(True, alias="validate", description=_VALIDATE)
 
 
@@ -223,7 +224,7 @@ class JobChange(Strict):
     on_missing: OnTroubleName | None = Field(None, description=_WAIT)
     record_key: RecordKey | None = Field(None, description=_KEY)
     quality: Quality | None = Field(None, description=f"the whole of it: {_QUALITY}")
-    budget: dict[str, float] | None = Field(None, max_length=10, description=f"the whole of it: {_BUDGET}")
+    budget: dict[str, _Amount] | None = Field(None, max_length=10, description=f"the whole of it: {_BUDGET}")
     checks_target: StrictBool | None = Field(None, alias="validate", description=_VALIDATE)
 
 

@@ -1,7 +1,7 @@
 """The proxy pool over the wire."""
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
@@ -75,10 +75,15 @@ class RefreshRead(BaseModel):
     error: str | None
 
 
+_ProxyId = Annotated[int, Field(ge=1, le=2**63 - 1)]
+
+
 class CheckBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    ids: list[int] | None = Field(None, max_length=50_000, description="null checks every proxy")
+    ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] | None = Field(
+        None, max_length=50_000, description="null checks every proxy"
+    )
     target: str | None = Field(None, max_length=2000, description="a page that the proxies have to reach")
 
 

@@ -1,7 +1,7 @@
 """Workflows over the wire."""
 
 from datetime import datetime
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -9,15 +9,19 @@ WorkflowStatusName = Literal["pending", "running", "paused", "completed", "faile
 TaskStatusName = Literal["pending", "queued", "running", "completed", "failed", "retrying", "skipped", "cancelled"]
 
 
+_Text = Annotated[str, Field(max_length=200)]
+_Number = Annotated[int, Field(ge=0, le=2**63 - 1)]
+
+
 class WorkflowCreate(BaseModel):
     """A definition, or a template with its parameters."""
 
     model_config = ConfigDict(extra="forbid")
 
-    definition: dict[str, Any] | None = Field(None, description="name, steps, max_recovery_attempts")
+    definition: dict[str, Any] | None = Field(None, max_length=50, description="name, steps, max_recovery_attempts")
     template: str | None = Field(None, max_length=100, description="see GET /workflows/templates")
-    parameters: dict[str, Any] = Field(default_factory=dict)
-    job_id: str | int | None = Field(None, description="whatever you call what the workflow is for")
+    parameters: dict[str, Any] = Field(default_factory=dict, max_length=100)
+    job_id: _Text | _Number | None = Field(None, description="whatever you call what the workflow is for")
     priority: Literal["critical", "high", "medium", "low"] = "medium"
     start: bool = Field(True, description="false creates it as pending")
 
@@ -31,7 +35,7 @@ class WorkflowCreate(BaseModel):
 class WorkflowRecover(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
-    from_step: str | int | None = Field(None, description="key, name or index of a step; default: every failed step")
+    from_step: _Text | _Number | None = Field(None, description="key, name or index; default: every failed step")
 
 
 class WorkflowTaskRead(BaseModel):

@@ -20,9 +20,10 @@ def cost(
     target: Annotated[str, typer.Argument(metavar="RUN|JOB|HOST", help="The id of a run or a job, or a host.")],
     as_json: AsJson = False,
 ) -> None:
-    """Show what a run, a job or a site has cost: requests, bytes, time, money, and each of them per record.
+    """Show what a run, a job or a site has cost.
 
-    Prices come from the settings APP_PRICE_…; without them the cost in money is 0.
+    That is requests, bytes, time and money, and each of them per record. Prices come from the
+    settings APP_PRICE_…; without them the cost in money is 0.
 
     \b
     corral cost example.com

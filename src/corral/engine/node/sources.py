@@ -118,14 +118,14 @@ class ChosenRunsSource:
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
         most = room if lanes.crawls is None else min(room, lanes.crawls)
         leases: list[Lease] = []
-        for run_id in self._chosen:
+        for run_id in list(self._chosen):  # more may be chosen while a claim is written
             if len(leases) >= most:
                 break
             leases += await self._store.runs.claim_one(run_id, owner, LEASE_S, hosts)
         return leases
 
     async def helpers(self, owner: Owner, room: int) -> list[Lease]:
-        for helpers in self._chosen.values():
+        for helpers in list(self._chosen.values()):
             leases = await helpers.claim(owner, room)
             if leases:
                 return leases

@@ -22,6 +22,7 @@ _META_LEFT_OUT = ("boot_id", "offset_ms", "move")
 STEADY = {
     "runs": ("due_at", "lease_until"),
     "items": ("due_at",),
+    "dataset_images": ("due_at",),
     "loops": ("lease_until",),
     "hosts": ("opened_at", "probed_at", "blocked_until", "updated_at"),
 }

@@ -7,12 +7,12 @@ itself (token, rate, size of the body, storage) is answered as everywhere in Cor
 import asyncio
 import platform
 from collections.abc import Coroutine, Iterable, Sequence
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
 import orjson
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from corral.api import render
@@ -43,6 +43,7 @@ from corral.wiring.scrapers import load_scrapers, registry_key
 # Scrapyd ignores parameters that it does not know.
 router = APIRouter(tags=["scrapyd"], responses=ERRORS)
 
+_Name = Annotated[str | None, Query(max_length=200)]
 _LISTED = 200
 _MOST_LIVE = 10_000
 _NO_UPLOADS = "Corral takes no uploads: it executes the scripts that are installed; see config/scraper_config.yaml"
@@ -104,7 +105,7 @@ async def _cancel(request: Request, corral: App) -> dict[str, Any]:
 
 
 @router.get("/status.json")
-async def read_status(corral: Corral, job: str | None = None, project: str | None = None) -> Response:
+async def read_status(corral: Corral, job: _Name = None, project: _Name = None) -> Response:
     """The state of one job."""
     return await _answer(_read_status(corral, job, project))
 
@@ -117,7 +118,7 @@ async def _read_status(corral: App, job: str | None, project: str | None) -> dic
 
 
 @router.get("/listjobs.json")
-async def list_jobs(corral: Corral, project: str | None = None, spider: str | None = None) -> Response:
+async def list_jobs(corral: Corral, project: _Name = None, spider: _Name = None) -> Response:
     """The tasks that wait and run, and the newest that ended."""
     return await _answer(_list_jobs(corral, project, spider))
 
@@ -170,7 +171,7 @@ async def _list_projects(corral: App) -> dict[str, Any]:
 
 
 @router.get("/listspiders.json")
-async def list_spiders(corral: Corral, project: str | None = None, _version: str | None = None) -> Response:
+async def list_spiders(corral: Corral, project: _Name = None, _version: _Name = None) -> Response:
     return await _answer(_list_spiders(corral, project, _version))
 
 
@@ -182,7 +183,7 @@ async def _list_spiders(corral: App, project: str | None, version: str | None) -
 
 
 @router.get("/listversions.json")
-async def list_versions(corral: Corral, project: str | None = None) -> Response:
+async def list_versions(corral: Corral, project: _Name = None) -> Response:
     """Always empty: Corral executes the scripts that are installed."""
     return await _answer(_list_versions(corral, project))
 

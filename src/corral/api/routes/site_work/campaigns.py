@@ -30,7 +30,7 @@ class CampaignCreate(BaseModel):
     sites: dict[Annotated[str, Field(max_length=200)], Annotated[list[_Text], Field(max_length=MAX_URLS)]] | None = (
         Field(None, max_length=MAX_SITES, description="URLs by site")
     )
-    depends_on: dict[str, Annotated[list[str], Field(max_length=MAX_SITES)]] | None = Field(
+    depends_on: dict[str, Annotated[list[_Text], Field(max_length=MAX_SITES)]] | None = Field(
         None, max_length=MAX_SITES, description="sites that end before a site starts; default: its configuration"
     )
 

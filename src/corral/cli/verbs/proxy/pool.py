@@ -32,7 +32,9 @@ LIVE_FILE = Path("live_proxies.json")
 
 
 def list_(state: StateOption = None, limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List the proxies of the pool, newest first, without their credentials.
+    """List the proxies of the pool, newest first.
+
+    Credentials are not shown.
 
     \b
     corral proxy list --state alive

@@ -26,7 +26,7 @@ NoWait = Annotated[bool, typer.Option("--no-wait", help="Only queue it; a runnin
 
 
 def refresh(no_wait: NoWait = False, dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Read the sources of proxies, check every proxy, and keep the result.
+    """Read the sources of proxies and check every proxy.
 
     The sources are in config/proxies.yaml (APP_PROXY_CONFIG). Exit code 3 if a source or a chunk failed.
 
@@ -92,7 +92,10 @@ def check(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check proxies of the pool now: alive, anonymity, exit address, latency, TLS, reach of a target.
+    """Check proxies of the pool now.
+
+    A check finds out whether a proxy is alive, its anonymity, exit address, latency and TLS, and whether it reaches a
+    target.
 
     \b
     corral proxy check

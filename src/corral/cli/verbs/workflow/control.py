@@ -62,7 +62,9 @@ def recover(
     dry_run: DryRun = False,
     as_json: AsJson = False,
 ) -> None:
-    """Execute the failed and skipped steps of a failed workflow again; nothing that completed is repeated.
+    """Execute failed and skipped steps again.
+
+    Nothing that completed is repeated.
 
     \b
     corral workflow recover 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b

@@ -56,10 +56,10 @@ class WorkflowRunOptions:
 
 
 def run(options: WorkflowRunOptions) -> None:
-    """Create a workflow and execute its steps, here and on every running node.
+    """Create a workflow and execute it, or go on with one.
 
-    The hosts that the definition names may be reached even if they are private. Ctrl-C pauses the workflow; the same
-    command with its id goes on.
+    Its steps are executed here and on every running node. The hosts that the definition names may be reached even if
+    they are private. Ctrl-C pauses the workflow; the same command with its id goes on.
     Exit code: 0 completed, 1 failed, 2 bad arguments, 3 partial, 78 bad file, 130 interrupted.
 
     \b
