@@ -114,8 +114,9 @@ async def test_only_an_ended_crawl_of_the_same_fields_can_be_compared_with(app: 
             with pytest.raises(BadInput) as refused:
                 await app.crawls.start(CrawlPlan.of({**plan, **more, "since": since}))
             assert refused.value.field == "since"
-        run, _ = await app.crawls.start(CrawlPlan.of({"start_urls": [f"{site.url}/other"], "since": "last"}))
-        assert plan_of(run.payload).since is None, "the first of its kind"
+        for first_of_its_kind in ({"start_urls": [f"{site.url}/other"]}, {**plan, "fields": [{"name": "price"}]}):
+            run, _ = await app.crawls.start(CrawlPlan.of({**first_of_its_kind, "since": "last"}))
+            assert plan_of(run.payload).since is None
 
 
 async def test_a_change_anywhere_in_the_content_is_a_change_and_noise_in_the_markup_is_none(app: App) -> None:

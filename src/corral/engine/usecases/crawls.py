@@ -6,7 +6,7 @@ from typing import Any
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import LAST
-from corral.domain.crawl.payload import USUAL, CrawlAccess, CrawlPayload, crawl_payload, plan_of, seeds_of
+from corral.domain.crawl.payload import USUAL, CrawlAccess, crawl_payload, plan_of, seeds_of
 from corral.domain.errors import BadInput, RunNotFound
 from corral.domain.ids import JobId, RunId
 from corral.domain.jobs.job import Priority, Strategy
@@ -78,8 +78,8 @@ class Crawls:
         if plan.since == LAST:
             ended = [state for state in RunState if state.is_terminal]
             crawls = await self._store.crawls.newest(ended, _LOOKED_AT)
-            starts = ((run, run.payload.read(CrawlPayload).start_urls) for run, _ in crawls)
-            newest = next((run for run, urls in starts if urls == plan.start_urls), None)
+            earlier_plans = ((run, plan_of(run.payload)) for run, _ in crawls)
+            newest = next((run for run, before in earlier_plans if _is_comparable(before, plan)), None)
             return replace(plan, since=None if newest is None else newest.id)
         try:
             earlier = await self._store.runs.get(plan.since)
@@ -88,10 +88,18 @@ class Crawls:
         if earlier.kind != CRAWL or not earlier.state.is_terminal:
             what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
             raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
-        before = plan_of(earlier.payload)
-        if (before.fields, before.page_fields) != (plan.fields, plan.page_fields):
+        if not _has_same_fields(plan_of(earlier.payload), plan):
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
+
+
+def _is_comparable(before: CrawlPlan, plan: CrawlPlan) -> bool:
+    """A page that has not changed keeps its record, so the record must have the same fields."""
+    return before.start_urls == plan.start_urls and _has_same_fields(before, plan)
+
+
+def _has_same_fields(before: CrawlPlan, plan: CrawlPlan) -> bool:
+    return (before.fields, before.page_fields) == (plan.fields, plan.page_fields)
 
 
 def has_own_code(plan: CrawlPlan) -> bool:
