@@ -68,8 +68,7 @@ def test_imported_tasks_are_executed_and_their_records_can_be_read(queue: Stack)
     dead = _ended(queue, bad["id"])
     assert "scraper_not_found" in dead["reason"]
     assert dead["id"] in [each["id"] for each in queue.client.get("/queue/dead").json()]
-    stats = queue.client.get("/queue/stats").json()
-    assert stats["by_scraper"]["words"]["completed"] >= 1
+    block_until(lambda: queue.client.get("/queue/stats").json()["by_scraper"]["words"].get("completed"))
     assert [each["name"] for each in queue.client.get("/queue/scrapers").json()] == ["words"]
     again = queue.client.post(f"/queue/tasks/{dead['id']}/requeue").json()
     assert again["reason"] is None

@@ -242,11 +242,7 @@ def assemble(
         proxies=pools,
         errands=errands,
         wake=notifier.wake,
-        **(
-            {}
-            if node is None
-            else _make_background(settings, store, notifier, node, pools, is_full=sweeper is not None)
-        ),
+        **_make_background(settings, store, notifier, node, pools, is_full=sweeper is not None),
         door=door,
         hints=hints,
         limits=options.limits,

@@ -1,6 +1,7 @@
 """A browser that dies, a worker that dies, and what is left of them."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -100,7 +101,9 @@ async def test_a_browser_that_lost_a_helper_goes_on_or_is_replaced(
 
 
 def is_of(pid: int, kind: str) -> bool:
-    return any(f"--type={kind}" in argument for argument in psutil.Process(pid).cmdline())
+    with contextlib.suppress(psutil.NoSuchProcess):  # also a zombie: it has ended meanwhile
+        return any(f"--type={kind}" in argument for argument in psutil.Process(pid).cmdline())
+    return False
 
 
 async def test_a_page_that_hangs_ends_in_time_and_harms_no_other(
