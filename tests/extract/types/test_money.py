@@ -1,6 +1,8 @@
 """Prices as shops write them."""
 
 from corral.extract.types import TypeContext, convert
+from corral.extract.types.numeric.currencies import is_currency, resolve_mark
+from corral.extract.types.numeric.currency_tables import TEXT_CODES, TEXT_MARKS
 from tests.extract.types.tables import find_unnoticed, find_wrong
 
 PRICES: list[tuple[object, str | None, float | None, str | None]] = [
@@ -112,3 +114,9 @@ def test_the_currency_of_the_page_is_used_where_a_price_names_none() -> None:
 def test_the_domain_of_a_page_tells_its_country() -> None:
     context = TypeContext(base_url="https://shop.example.se/x")
     assert convert("1 299 kr", "money", context).value == {"amount": 1299, "currency": "SEK"}
+
+
+def test_every_mark_of_prices_in_text_is_in_the_table() -> None:
+    on_a_swedish_page = TypeContext(language="sv-SE")
+    assert [mark for mark in TEXT_MARKS if resolve_mark(mark, on_a_swedish_page) is None] == []
+    assert [code for code in TEXT_CODES if not is_currency(code)] == []

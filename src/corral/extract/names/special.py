@@ -16,6 +16,7 @@ from corral.extract.names.words.money import currency_in, is_code
 from corral.extract.names.words.schema_paths import ENTITY_PATHS, META_NAMES
 from corral.extract.names.words.text import clean_value, fold
 from corral.extract.names.words.titles import agree_on, longest_segment, segment_equal, strip_site
+from corral.extract.types.model import TypeContext
 
 _TITLE_METAS = ("citation_title", "og:title", "dc.title", "dcterms.title", "twitter:title")
 _EDGES = " |-–—·•»«:/\\>›_｜"
@@ -165,7 +166,7 @@ def _price_texts(sources: PageSources) -> Iterator[tuple[str, str]]:
 
 
 def _currency(sources: PageSources, text: str) -> str | None:
-    return currency_in(text, sources.language, sources.host)
+    return currency_in(text, TypeContext(sources.language, sources.url))
 
 
 def find_breadcrumbs(sources: PageSources) -> Iterator[NameCandidate]:

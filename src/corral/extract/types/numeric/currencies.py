@@ -4,75 +4,10 @@ import re
 
 from corral.extract.types.locales import find_territory
 from corral.extract.types.model import TypeContext
+from corral.extract.types.numeric.currency_tables import SHARED, SHARED_WORDS, SYMBOLS, WORDLIKE_CODES, WORDS
 
-# Symbols of one currency. Symbols that contain letters match whole words only.
-_SYMBOL_TABLE = """
-€=EUR £=GBP ₹=INR ₽=RUB ₴=UAH ₺=TRY ₩=KRW ₫=VND ฿=THB ₪=ILS ₱=PHP ₦=NGN ₸=KZT ₼=AZN ₾=GEL ֏=AMD ₮=MNT
-₭=LAK ৳=BDT ₡=CRC ₲=PYG ₵=GHS ﷼=IRR ₿=BTC 円=JPY 원=KRW ₠=EUR US$=USD U$S=USD R$=BRL A$=AUD AU$=AUD C$=CAD
-CA$=CAD NZ$=NZD HK$=HKD S$=SGD SG$=SGD NT$=TWD MX$=MXN AR$=ARS CL$=CLP J$=JMD RM=MYR Rp=IDR zł=PLN zl=PLN
-Kč=CZK Kc=CZK Ft=HUF лв=BGN TL=TRY Fr=CHF SFr=CHF SFR=CHF kn=HRK KSh=KES Ksh=KES TSh=TZS USh=UGX S/=PEN
-B/.=PAB руб=RUB р=RUB Dhs=AED ₴.=UAH грн=UAH ден=MKD дин=RSD din=RSD тг=KZT сум=UZS đ=VND บาท=THB ש״ח=ILS ש"ח=ILS
-Tk=BDT د.إ=AED ر.س=SAR ج.م=EGP د.ك=KWD ر.ق=QAR د.ب=BHD د.م=MAD ر.ع=OMR درهم=AED جنيه=EGP Ls=LVL Lt=LTL
-DM=DEM 人民币=CNY 人民幣=CNY 港元=HKD 港幣=HKD 美元=USD ドル=USD ユーロ=EUR 欧元=EUR 달러=USD
-"""
-_SYMBOLS = dict(entry.split("=") for entry in _SYMBOL_TABLE.split())
-# A code and the words for it on each line.
-_WORD_TABLE = """
-EUR euro euros eur евро евра євро ευρώ يورو eura eiro eurot
-JPY yen yens
-CNY yuan rmb renminbi
-CHF franken sfr chf
-PLN zloty złoty złotych złote
-RUB рублей рубля рубль рубли
-UAH гривень гривня гривні
-HUF forint
-BRL real reais
-TRY lira lirası
-THB baht
-USD usd
-GBP gbp
-SEK sek
-NOK nok
-DKK dkk
-PLN pln
-CZK czk
-INR inr
-"""
-_WORDS = {word: code for code, *words in map(str.split, _WORD_TABLE.strip().splitlines()) for word in words}
-_DOLLARS = "USD CAD AUD NZD SGD HKD TWD MXN ARS CLP COP UYU BSD BBD BZD FJD JMD NAD TTD XCD"
-# Symbols and words of several currencies: the default, and the currencies they may stand for.
-_SHARED: dict[str, tuple[str | None, frozenset[str]]] = {
-    "$": ("USD", frozenset(_DOLLARS.split())),
-    "¥": ("JPY", frozenset({"JPY", "CNY"})),
-    "元": ("CNY", frozenset({"CNY", "TWD", "HKD", "MOP"})),
-    "圓": ("TWD", frozenset({"TWD", "HKD", "MOP"})),
-    "Rs": ("INR", frozenset({"INR", "PKR", "LKR", "NPR", "MUR"})),
-    "₨": ("PKR", frozenset({"PKR", "LKR", "NPR", "MUR", "INR"})),
-    "kr": (None, frozenset({"SEK", "NOK", "DKK", "ISK"})),
-    "DH": ("MAD", frozenset({"MAD", "AED"})),
-    "lei": ("RON", frozenset({"RON", "MDL"})),
-    "R": ("ZAR", frozenset({"ZAR"})),
-    "Bs": ("BOB", frozenset({"BOB", "VES"})),
-    "ريال": ("SAR", frozenset({"SAR", "QAR", "OMR", "YER"})),
-    "دينار": (None, frozenset({"KWD", "BHD", "JOD", "IQD", "TND", "LYD", "DZD"})),
-    "rupees": ("INR", frozenset({"INR", "PKR", "LKR", "NPR"})),
-    "pesos": (None, frozenset({"MXN", "ARS", "CLP", "COP", "PHP", "UYU"})),
-}
-_SHARED_WORDS = {
-    **dict.fromkeys(("dollar", "dollars", "dólares", "dólar", "dollari"), "$"),
-    **dict.fromkeys(("pound", "pounds"), "£"),
-    **dict.fromkeys(("kronor", "kroner", "kronen", "krónur", "kr", "kr."), "kr"),
-    **dict.fromkeys(("rupee", "rupees"), "rupees"),
-    **dict.fromkeys(("peso", "pesos"), "pesos"),
-    **dict.fromkeys(("lei", "leu", "ron"), "lei"),
-    **dict.fromkeys(("rs",), "Rs"),
-    **dict.fromkeys(("bs",), "Bs"),
-}
-# Codes that are words too: `TOP 10`, `ALL 3`.
-_WORD_CODES = "ALL AMD ANG BAM BOB COP CUP GEL LAK MAD MOP PEN SOS TOP TRY"
-_WORDLIKE = frozenset(_WORD_CODES.split())
 _CODE = re.compile(r"[A-Z]{3}")
-_ALTERNATIVES = sorted((*_SYMBOLS, *_SHARED), key=len, reverse=True)
+_ALTERNATIVES = sorted((*SYMBOLS, *SHARED), key=len, reverse=True)
 _TOUCHING_WORD = r"[^\W\d_]"
 _MARK = re.compile(
     "|".join(
@@ -85,11 +20,10 @@ _MARK = re.compile(
 )
 
 
-def currency_of_mark(mark: str) -> str | None:
-    """The currency that a sign or a word stands for; of several currencies the most usual one, if there is one."""
-    if mark in _SYMBOLS:
-        return _SYMBOLS[mark]
-    return _SHARED[mark][0] if mark in _SHARED else _WORDS.get(mark.lower())
+def resolve_mark(mark: str, context: TypeContext) -> str | None:
+    """The currency that a symbol, a code or a word stands for on a page; None where the page does not tell."""
+    found = _read_mark(mark, context)
+    return found[0] if found else None
 
 
 def find_currency(text: str, context: TypeContext, *, is_after: bool = True) -> tuple[str | None, float, str]:
@@ -111,23 +45,23 @@ def _has_word(text: str, context: TypeContext) -> bool:
 
 
 def _read_mark(mark: str, context: TypeContext) -> tuple[str | None, float, str] | None:
-    if mark in _SYMBOLS:
-        return _SYMBOLS[mark], 1.0, ""
-    if mark in _SHARED:
+    if mark in SYMBOLS:
+        return SYMBOLS[mark], 1.0, ""
+    if mark in SHARED:
         return _resolve_shared(mark, context)
     if _CODE.fullmatch(mark) and is_currency(mark):
-        return mark, 0.6 if mark in _WORDLIKE and _currency_of(find_territory(context)[0]) != mark else 1.0, ""
+        return mark, 0.6 if mark in WORDLIKE_CODES and _currency_of(find_territory(context)[0]) != mark else 1.0, ""
     word = mark.lower().rstrip(".")
-    if word in _WORDS:
-        return _WORDS[word], 1.0, ""
-    shared = _SHARED_WORDS.get(word)
-    if shared in _SHARED:
+    if word in WORDS:
+        return WORDS[word], 1.0, ""
+    shared = SHARED_WORDS.get(word)
+    if shared in SHARED:
         return _resolve_shared(shared, context)
     return ("GBP", 0.9, "") if shared == "£" else None
 
 
 def _resolve_shared(mark: str, context: TypeContext) -> tuple[str | None, float, str]:
-    default, options = _SHARED[mark]
+    default, options = SHARED[mark]
     if context.currency in options:
         return context.currency, 1.0, ""
     territory, confidence = find_territory(context)
