@@ -7,10 +7,10 @@ import alembic.command  # noqa: F401 - loaded here, migrations run in this proce
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import forked, services
+from tests import cpu, forked, parallel, services
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import LINES
-from tests.parallel import pytest_addoption, pytest_runtestloop  # noqa: F401
+from tests.parallel import pytest_runtestloop  # noqa: F401
 
 # numpy would start a thread when a test module is imported, and the forks that run the tests would lack it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -46,11 +46,17 @@ def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", forked.python())
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parallel.add_option(parser)
+    cpu.add_option(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A shell starts what runs in its background deaf to these; the processes that tests start would be deaf, too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    cpu.configure(config)
     if config.getoption("processes"):
         forked.provide()
 

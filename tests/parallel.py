@@ -25,7 +25,7 @@ _QUICK = frozenset({"demo", "domain", "eval", "export", "extract", "shape"})
 _LONGER = 20
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
+def add_option(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=0, metavar="N", help="run the tests in N processes")
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import corral
 from corral.__main__ import main
 from corral.runtime.process import die_with_parent
-from tests import forked
+from tests import cpu, forked
 
 # What Corral loads when it needs it, beyond its own modules.
 _LOADED_LATE = (
@@ -83,6 +83,7 @@ class Server:
         self._selector.register(0, selectors.EVENT_READ)
         self._process_of: dict[socket.socket, tuple[int, int]] = {}  # the process, and what tells of its end
         self._client_of: dict[int, socket.socket] = {}
+        self._test_of: dict[int, str] = {}
 
     def serve(self) -> Asked | None:
         """Serve; returns in a fork, with what it is to do, and at the end, with nothing."""
@@ -118,6 +119,8 @@ class Server:
             return Asked(arguments, variables, folder, received[:3], received[3:])
         for each in received:
             os.close(each)
+        if cpu.is_measured():
+            self._test_of[process] = json.loads(text)[1].get("PYTEST_CURRENT_TEST", "a process without a test")
         ends = os.pidfd_open(process)
         with contextlib.suppress(ConnectionError):  # its end is noticed with that of the connection
             client.sendall(f"{process}\n".encode())
@@ -152,7 +155,9 @@ class Server:
     def _report_exit(self, ends: int) -> None:
         client = self._client_of.pop(ends)
         process, _ = self._process_of.pop(client)
-        _, status = os.waitpid(process, 0)
+        _, status, used = os.wait4(process, 0)
+        if cpu.is_measured():
+            cpu.note(cpu.sum_seconds(used), "fork", self._test_of.pop(process).partition(" (")[0])
         self._selector.unregister(ends)
         os.close(ends)
         if client in self._selector.get_map():

@@ -12,7 +12,7 @@ PLAIN = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 CONFTEST = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
-from tests.parallel import pytest_addoption, pytest_runtestloop
+from tests.parallel import add_option as pytest_addoption, pytest_runtestloop
 """
 TESTS = """
 import os
