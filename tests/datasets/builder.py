@@ -1,7 +1,7 @@
 """A dataset build in this process: a real store, real requests and real decoders, without a node."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +13,7 @@ import orjson
 from corral.datasets.executor import DatasetRunner
 from corral.domain.datasets.payload import DatasetPayload
 from corral.domain.net.address import EgressPolicy
+from corral.domain.ports.datasets import ImageFetcher
 from corral.domain.ports.execution import Task
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.payload.stored import Payload
@@ -57,14 +58,16 @@ class Builder:
 
 
 @asynccontextmanager
-async def open_builder(folder: Path) -> AsyncIterator[Builder]:
+async def open_builder(
+    folder: Path, fetch_by: Callable[[ImageFetcher], ImageFetcher] = lambda fetcher: fetcher
+) -> AsyncIterator[Builder]:
     folder.mkdir(exist_ok=True)
     store = await asyncio.to_thread(open_store, f"sqlite:///{folder}/corral.db")
     egress = Egress(EgressPolicy(()), FetchLimits(), "corral/1.0")
     pool = ImagePool(DecoderLimits(processes=1))
     fetcher = EgressImageFetcher(egress, Robots(egress, "corral/1.0"), InProcessReader())
     try:
-        yield Builder(folder, store, DatasetRunner(fetcher, pool, folder / "packs"))
+        yield Builder(folder, store, DatasetRunner(fetch_by(fetcher), pool, folder / "packs"))
     finally:
         await pool.close()
         await egress.close()

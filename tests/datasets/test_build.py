@@ -5,13 +5,15 @@ import json
 import sys
 import tarfile
 import zipfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from PIL import Image
 
-from corral.domain.runs.outcome import Failed, Fetched
+from corral.domain.ports.datasets import FetchRules, ImageFetcher, ImagePage
+from corral.domain.runs.outcome import Deferred, Failed, Fetched, WaitReason
 from tests.datasets.builder import Builder, open_builder
 from tests.datasets.site import ImageSite, Reply, serve_images
 from tests.export.reading import parquet
@@ -183,6 +185,41 @@ async def test_pages_and_crawls_give_images_with_captions_and_lineage(tmp_path: 
             document = config(site, pages, output_dir="other")
             stats = await run(builder, document)
             assert stats["left_out"] == {"discover:page_failed:http_404": 1, "failed:http_404": 1}
+
+
+class _Deferring:
+    """A busy host: every request is sent back six times before it is made."""
+
+    def __init__(self, fetcher: ImageFetcher) -> None:
+        self._fetcher = fetcher
+        self._asked: Counter[str] = Counter()
+
+    async def fetch_image(self, url: str, rules: FetchRules) -> bytes | Failed | Deferred:
+        return self._defer(url) or await self._fetcher.fetch_image(url, rules)
+
+    async def read_page(self, url: str, rules: FetchRules) -> ImagePage | Failed | Deferred:
+        return self._defer(url) or await self._fetcher.read_page(url, rules)
+
+    async def fetch_document(self, url: str, rules: FetchRules) -> bytes | Failed | Deferred:
+        return self._defer(url) or await self._fetcher.fetch_document(url, rules)
+
+    def _defer(self, url: str) -> Deferred | None:
+        self._asked[url] += 1
+        return Deferred("host", WaitReason.BUSY, 0.01) if self._asked[url] <= 6 else None
+
+
+async def test_a_deferral_is_no_attempt_at_a_page_a_search_or_an_image(tmp_path: Path) -> None:
+    def answers(path: str, _: int) -> Reply | None:
+        if path == "/search":
+            return Reply(json.dumps([f"{site.url}/2.jpg"]).encode(), content_type="application/json")
+        return {"/": html('<img src="/1.jpg">'), "/1.jpg": Reply(CAT), "/2.jpg": Reply(DOG)}.get(path)
+
+    with serve_images(answers) as site:
+        pages = {"type": "pages", "urls": [f"{site.url}/"], "category": "cats"}
+        search = {"type": "search", "url": f"{site.url}/search#{{keyword}}", "category": "dogs"}
+        async with open_builder(tmp_path, _Deferring) as builder:
+            stats = await run(builder, config(site, pages, search, max_retries=0))
+    assert (stats["states"], stats["left_out"]) == ({"kept": 2}, {})
 
 
 async def test_search_back_ends_of_the_user(tmp_path: Path) -> None:

@@ -181,29 +181,31 @@ class _Discovery:
         return total
 
     async def _read_page(self, address: str) -> ImagePage | None:
-        for attempt in range(_TRIES):
+        failures = 0
+        while True:
             answer = await self._context.fetcher.read_page(address, self._context.rules)
             if isinstance(answer, ImagePage):
                 return answer
-            is_final = isinstance(answer, Failed) and (
-                answer.http_status is not None and answer.http_status < 500 and answer.http_status != 429
-            )
-            if is_final or attempt == _TRIES - 1 or _is_refusal(answer):
+            if isinstance(answer, Deferred):  # nothing was requested: no attempt
+                await asyncio.sleep(min(answer.seconds, _MAX_WAIT_S))
+                continue
+            failures += 1
+            if failures >= _TRIES or not _may_retry(answer):
                 self._count_page(answer)
                 return None
-            wait_s = answer.seconds if isinstance(answer, Deferred) else 0.5 * 2**attempt
-            await asyncio.sleep(min(wait_s, _MAX_WAIT_S))
-        return None
+            await asyncio.sleep(0.5 * 2 ** (failures - 1))
 
-    def _count_page(self, answer: Failed | Deferred) -> None:
-        what = answer.reason if isinstance(answer, Deferred) else answer.detail or answer.code
+    def _count_page(self, answer: Failed) -> None:
+        what = answer.detail or answer.code
         # A crawl also finds documents that are no pages, and dead links.
         is_expected = self._source.type is SourceType.CRAWL and what in ("no_page", "http_404", "http_410")
         self._context.count(f"{'no_page' if is_expected else 'page_failed'}:{what}")
 
 
-def _is_refusal(answer: Failed | Deferred) -> bool:
-    return isinstance(answer, Failed) and answer.code in ("policy", "limit", "extraction")
+def _may_retry(answer: Failed) -> bool:
+    if answer.code in ("policy", "limit", "extraction"):
+        return False
+    return answer.http_status is None or answer.http_status >= 500 or answer.http_status == 429
 
 
 def _is_on(link: str, hosts: set[str]) -> bool:

@@ -16,7 +16,7 @@ from corral.datasets.url_files import parse_entries
 from corral.domain.datasets.sources import ImageSource, SourceType
 from corral.domain.errors import BadConfiguration
 from corral.domain.json_path import parse_query, select
-from corral.domain.runs.outcome import Deferred, Failed
+from corral.domain.runs.outcome import Deferred, FailureCode
 
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_WAIT_S = 30.0
@@ -70,16 +70,19 @@ async def _search_page(context: BuildContext, source: ImageSource, keyword: str,
 
 
 async def fetch_document(context: BuildContext, address: str) -> bytes:
-    failure: Failed | Deferred | None = None
-    for attempt in range(_TRIES):
+    failures = 0
+    while True:
         answer = await context.fetcher.fetch_document(address, context.rules)
         if isinstance(answer, bytes):
             return answer
-        failure = answer
-        if isinstance(answer, Failed) and answer.http_status is not None and answer.http_status < 500:
-            break
-        await asyncio.sleep(min(answer.seconds if isinstance(answer, Deferred) else 2.0**attempt, _MAX_WAIT_S))
-    raise SourceFailed("" if failure is None else failure.message)
+        if isinstance(answer, Deferred):  # nothing was requested: no attempt
+            await asyncio.sleep(min(answer.seconds, _MAX_WAIT_S))
+            continue
+        failures += 1
+        is_final = answer.http_status is not None and answer.http_status < 500
+        if is_final or failures >= _TRIES or answer.code is FailureCode.POLICY:
+            raise SourceFailed(answer.message)
+        await asyncio.sleep(min(2.0 ** (failures - 1), _MAX_WAIT_S))
 
 
 async def _execute(context: BuildContext, source: ImageSource, keyword: str) -> list[dict[str, Any]]:

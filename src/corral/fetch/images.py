@@ -14,7 +14,7 @@ from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.faults import fault
 from corral.fetch.parsing.pool import PageReader
 from corral.fetch.response import Response
-from corral.fetch.robots import Robots, without_rules
+from corral.fetch.robots import Robots, wait_for_rules
 
 NOAI = "noai"
 _WELL: Outcome = Fetched()
@@ -95,7 +95,7 @@ class EgressImageFetcher:
             return None
         found = await self._robots.load_rules(target, context)
         if not found.is_reachable:
-            return without_rules(target, found.failure, is_last=False)
+            return wait_for_rules(target, found)
         return await self._robots.refusal(target, context)
 
 

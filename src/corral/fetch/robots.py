@@ -11,7 +11,7 @@ from typing import Any
 from protego import Protego
 
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, WaitReason
 from corral.extract.charset import decode
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import NO_CONTEXT, FetchContext, FetchRequest
@@ -24,6 +24,9 @@ _RETRY_UNREACHABLE_S = 60.0
 # A crawl retries a silent host itself; a longer cache time would give each retry the same cached failure.
 _RETRY_SILENT_S = 5.0
 _SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
+# How often robots.txt is requested before what needs it gives up: after silence, and after a server error.
+_SILENT_TRIES = 4
+_ERROR_TRIES = 2
 # The host is unreachable: the page would fail in the same way, and its own failure is more specific.
 _UNREACHABLE = frozenset({"dns", "refused", "unreachable", "tls", "proxy", "connect"})
 _MAX_ORIGINS = 1000
@@ -48,6 +51,7 @@ class RobotsRules:
     failure: Failed | Deferred | None = None  # why robots.txt could not be fetched
     is_truncated: bool = False  # robots.txt is larger than the part that is read
     delay_s: float = 0.0  # delay between two requests that the site asks for
+    tries: int = 0  # requests in a row that gave no rules
 
 
 class Robots:
@@ -91,7 +95,7 @@ class Robots:
             async with lock:
                 rules = self._find(key)
                 if rules is None:
-                    rules = await self._fetch(target, context, budget_s)
+                    rules = self._count_try(key, await self._fetch(target, context, budget_s))
                     # A request that the host limiter deferred says nothing about what the site allows.
                     if not isinstance(rules.failure, Deferred):
                         self._store(key, rules)
@@ -99,6 +103,11 @@ class Robots:
         finally:
             if not lock.locked():
                 self._locks.pop(key, None)
+
+    def _count_try(self, key: str, rules: RobotsRules) -> RobotsRules:
+        before = self._rules.get(key)
+        tries = 0 if before is None or before.is_reachable else before.tries
+        return rules if rules.is_reachable else replace(rules, tries=tries + 1)
 
     def _find(self, key: str) -> RobotsRules | None:
         rules = self._rules.get(key)
@@ -143,6 +152,21 @@ class Robots:
         while len(self._rules) > _MAX_ORIGINS or (chars > _MAX_CACHED_CHARS and len(self._rules) > 1):
             _, dropped = self._rules.popitem(last=False)
             chars -= dropped.chars
+
+
+def wait_for_rules(target: Target, rules: RobotsRules) -> Failed | Deferred:
+    """Return when to ask again for rules that could not be fetched; after several requests, the failure.
+
+    For work that counts its attempts: a robots.txt that is not there yet costs none.
+    """
+    failure = rules.failure
+    if failure is None:
+        most = _ERROR_TRIES
+    else:
+        most = _SILENT_TRIES if isinstance(failure, Failed) and failure.code in _SILENCE else 0
+    if rules.tries < most:
+        return Deferred(target.host, WaitReason.ROBOTS, max(0.0, rules.until - time.monotonic()))
+    return without_rules(target, rules.failure, is_last=True)
 
 
 def without_rules(target: Target, failure: Failed | Deferred | None, *, is_last: bool) -> Failed | Deferred:

@@ -58,12 +58,13 @@ class Failed:
 
 
 class WaitReason(StrEnum):
-    """Why the host limiter defers a request; stored with runs and pages that wait."""
+    """Why a request is deferred; stored with runs, pages and images that wait."""
 
     BREAKER = "breaker"
     PACE = "pace"
     RETRY_AFTER = "retry_after"
     BUSY = "busy"
+    ROBOTS = "robots"
 
 
 _DEFERRED_BY = {
@@ -71,12 +72,13 @@ _DEFERRED_BY = {
     WaitReason.PACE: "by its rate limit",
     WaitReason.RETRY_AFTER: "because it asked for a pause (Retry-After)",
     WaitReason.BUSY: "because all its slots are in use",
+    WaitReason.ROBOTS: "because its robots.txt could not be fetched yet",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The host limiter sent the request back. Nothing was requested, nothing failed, and no attempt is counted.
+    """The request was sent back, mostly by the host limiter. The target was not requested, and no attempt is counted.
 
     The run, or the page of a crawl, returns to its queue for that many seconds.
     """
