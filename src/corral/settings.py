@@ -204,6 +204,7 @@ class Settings(BaseSettings):
     crawl_retention_hours: float = Field(
         24.0, ge=0, le=1_000_000, description="delete finished crawls and their records after this; 0 keeps them"
     )
+    dataset_retention_days: float | None = Field(None, gt=0, description="forget dataset builds not run for this long")
 
     http_cache: CacheMode = Field(CacheMode.OFF, description="off, revalidate or replay")
     http_cache_max_bytes: int = Field(512 * 1024**2, ge=1024**2, description="room for answers in the cache")

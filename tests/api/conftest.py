@@ -43,6 +43,7 @@ _ON_BOTH = frozenset(
             "changes",
             "coverage",
             "data_verdicts",
+            "datasets",
             "edges",
             "filters",
             "jobs",

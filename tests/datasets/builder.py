@@ -59,10 +59,10 @@ class Builder:
 
 @asynccontextmanager
 async def open_builder(
-    folder: Path, fetch_by: Callable[[ImageFetcher], ImageFetcher] = lambda fetcher: fetcher
+    folder: Path, fetch_by: Callable[[ImageFetcher], ImageFetcher] = lambda fetcher: fetcher, url: str = ""
 ) -> AsyncIterator[Builder]:
     folder.mkdir(exist_ok=True)
-    store = await asyncio.to_thread(open_store, f"sqlite:///{folder}/corral.db")
+    store = await asyncio.to_thread(open_store, url or f"sqlite:///{folder}/corral.db")
     egress = Egress(EgressPolicy(()), FetchLimits(), "corral/1.0")
     pool = ImagePool(DecoderLimits(processes=1))
     fetcher = EgressImageFetcher(egress, Robots(egress, "corral/1.0"), InProcessReader())

@@ -1,10 +1,6 @@
 """A dataset build as a run: executes its steps in a worker process, which reaches the database through its node."""
 
-import fcntl
-import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +20,7 @@ from corral.domain.errors import BadConfiguration
 from corral.domain.ports.datasets import ImageFetcher
 from corral.domain.ports.execution import Notify, StoreCall, Task
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched, Outcome
+from corral.files.build_folders import hold_build
 from corral.images.pool import DecoderError, ImagePool
 
 _NOTIFY_EVERY_S = 0.25
@@ -50,7 +47,7 @@ class DatasetRunner:
         build = build_key(config, Path(payload.root))
         folder = self._folder / build
         try:
-            with _hold(folder):
+            with hold_build(folder):
                 return await self._build(task, config, steps, call, notify)
         except BlockingIOError:
             return Failed(FailureCode.POLICY, f"another run builds {config.name} in the same folder", "busy")
@@ -162,15 +159,3 @@ class _Progress:
         rate = done / (now - self._began) if done and now > self._began else 0.0
         eta_s = round((total - done) / rate, 1) if rate and total > done else None
         self._notify({**self._stats, **self._about, "done": done, "total": total, "eta_s": eta_s})
-
-
-@contextmanager
-def _hold(folder: Path) -> Iterator[None]:
-    """One run at a time works on a build; BlockingIOError if another one does."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-    finally:
-        os.close(descriptor)

@@ -14,7 +14,7 @@ from corral.domain.runs.node import BrokerNow
 from corral.domain.runs.payload.reconcile import ReconcilePayload
 from corral.domain.runs.queues import Waiting, Waker, hint_of
 from corral.domain.secret import Secret
-from corral.engine.background.artifact_cleanup import Tidying
+from corral.engine.background.artifact_cleanup import KeptBuilds, Tidying
 from corral.engine.background.recipe_recorder import RecipeRecorder
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.site_memory_writer import SiteMemoryWriter
@@ -46,11 +46,20 @@ from corral.engine.usecases.sessions import Sessions
 from corral.engine.usecases.submit import Submitter
 from corral.engine.usecases.workflows import Workflows
 from corral.files.artifacts import ArtifactFolder
+from corral.files.build_folders import BuildFolders
 from corral.files.saved_files import FileFolder
 from corral.secrets.vault import Keyring, KeySource, Vault
 from corral.settings import Settings
 from corral.store.store import Store
-from corral.wiring.options import available_strategies, node_options, prices_of, retention, retry_policy, worker_config
+from corral.wiring.options import (
+    available_strategies,
+    datasets_dir,
+    node_options,
+    prices_of,
+    retention,
+    retry_policy,
+    worker_config,
+)
 from corral.wiring.proxies.config import load_proxy_config, refresh_mirror, usual_policy
 from corral.wiring.scrapers import load_scrapers, queue_limits, registry_key
 from corral.wiring.vault import vault_of
@@ -217,7 +226,8 @@ def assemble(
     notifier, policy_of = _RunNotifier(pulse, node, hints), usual_policy(settings)
     submitter = _make_submitter(settings, store, probe, notifier, policy_of)
     folder = ArtifactFolder(settings.artifacts_dir)
-    tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir))
+    builds = KeptBuilds(BuildFolders(datasets_dir(settings)), settings.dataset_retention_days)
+    tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir), builds)
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
     jobs = Jobs(store, probe, egress, proxy_options.seal, policy_of)
     offers, errands = available_strategies(settings), _make_errands(settings, vault, node, door)

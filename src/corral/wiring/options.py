@@ -99,7 +99,7 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         files_dir=str(settings.files_dir.absolute()),
         max_file_bytes=settings.max_file_bytes,
         exports_dir=str((settings.data_dir / "exports").absolute()),
-        datasets_dir=str((settings.data_dir / "datasets").absolute()),
+        datasets_dir=str(datasets_dir(settings)),
         hidden_paths=hidden_paths(settings),
         cache_mode=settings.http_cache.value,
         cache_dir=str(settings.cache_dir.absolute()),
@@ -112,6 +112,11 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
         smtp_from=settings.smtp_from or "",
         vault_keys=keys.texts() if keys else [],
     )
+
+
+def datasets_dir(settings: Settings) -> Path:
+    """Where the pack files of dataset builds are."""
+    return (settings.data_dir / "datasets").absolute()
 
 
 def hidden_paths(settings: Settings) -> list[str]:
@@ -129,4 +134,5 @@ def retention(settings: Settings) -> Retention:
         settings.retention_max_runs,
         settings.retention_keep_records,
         settings.crawl_retention_hours or None,
+        settings.dataset_retention_days,
     )

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import stat
 import time
@@ -6,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from corral.domain.runs.artifact import UNNAMED_FOR_S, Artifact, ArtifactKind
-from corral.engine.background.artifact_cleanup import Tidying
+from corral.engine.background.artifact_cleanup import KeptBuilds, Tidying
 from corral.files.artifacts import ArtifactFolder
+from corral.files.build_folders import BuildFolders, hold_build
 from corral.files.saved_files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
@@ -107,4 +109,36 @@ async def test_saved_files_go_with_the_run_that_saved_them(tmp_path: Path, store
     assert Path(saved.path).read_bytes() == b"%PDF"
     assert not Path(forgotten.path).exists()
     assert files.runs() == [lease.run_id]
+    await store.close()
+
+
+@pytest.mark.parametrize(
+    "what, age_days, max_age_days, is_left",
+    [
+        ("forgotten", 8, 7, False),
+        ("forgotten", 6, 7, True),
+        ("forgotten", 8, None, True),
+        ("held", 8, 7, True),
+        ("known", 8, 7, True),
+    ],
+)
+async def test_packs_go_after_the_rows_of_their_build(
+    tmp_path: Path, what: str, age_days: int, max_age_days: float | None, is_left: bool
+) -> None:
+    store, root, build = open_store("sqlite://"), tmp_path / "datasets", "a" * 24
+    folder = root / build
+    with hold_build(folder):
+        (folder / "packs").mkdir()
+        (folder / "packs" / "p.pack").write_bytes(b"x")
+    (root / "notes").mkdir()
+    for path in (folder / "packs", folder):
+        os.utime(path, (time.time() - age_days * 86400,) * 2)
+    if what == "known":
+        await store.datasets.open_build(build, "pets", "run")
+    kept = KeptBuilds(BuildFolders(root), max_age_days)
+    tidying = Tidying(store, ArtifactFolder(tmp_path / "artifacts"), 10, FileFolder(tmp_path / "files"), kept)
+    with hold_build(folder) if what == "held" else contextlib.nullcontext():
+        await tidying.tidy()
+    assert (folder / "packs" / "p.pack").exists() is is_left
+    assert (root / "notes").is_dir()
     await store.close()

@@ -33,6 +33,8 @@ class DatasetStore(Protocol):
 
     async def near_pairs(self, build: str, distance: int) -> list[NearPair]: ...
 
+    async def list_builds(self) -> set[str]: ...
+
 
 class FetchRules(NamedTuple):
     """How a build requests pages and images."""

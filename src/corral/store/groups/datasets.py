@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.datasets.image import FoundImage, ImageResult, ImageRow, ImageVerdict, NearPair
 from corral.store.database import Database
-from corral.store.queries import datasets
+from corral.store.queries import dataset_retention, datasets
 
 
 class SqlDatasetStore:
@@ -46,3 +46,6 @@ class SqlDatasetStore:
 
     async def near_pairs(self, build: str, distance: int) -> list[NearPair]:
         return await self._db.read_slow(lambda tx: datasets.near_pairs(tx, build, distance))
+
+    async def list_builds(self) -> set[str]:
+        return await self._db.read_slow(dataset_retention.list_builds)

@@ -4,7 +4,7 @@ import sqlalchemy as sa
 
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.run import TERMINAL
-from corral.store.queries import artifacts, idempotency, purge
+from corral.store.queries import artifacts, dataset_retention, idempotency, purge
 from corral.store.queries.crawl import frontier
 from corral.store.queries.runs import data_verdicts, pinned_runs
 from corral.store.queries.runs import runs as runs_queries
@@ -61,7 +61,7 @@ def _id_at(millis: int) -> str:
 
 
 def prune(tx: Tx, retention: Retention, batch: int) -> int:
-    """Delete up to `batch` runs beyond the age or count limit; return how many."""
+    """Delete up to `batch` runs beyond the age or count limit, and rows of old dataset builds; return how many."""
     idempotency.forget(tx, tx.wall_ms - _KEY_MEMORY_MS)
     tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
     site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)
@@ -72,7 +72,13 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
         _forget(tx, run_id, keep_records=False)
     for run_id in others[: batch - len(crawls_over)]:
         _forget(tx, run_id, keep_records=retention.keep_records)
-    return len(crawls_over) + len(others[: batch - len(crawls_over)])
+    return len(crawls_over) + len(others[: batch - len(crawls_over)]) + _prune_datasets(tx, retention, batch)
+
+
+def _prune_datasets(tx: Tx, retention: Retention, batch: int) -> int:
+    if retention.max_dataset_age_days is None:
+        return 0
+    return dataset_retention.prune(tx, tx.wall_ms - round(retention.max_dataset_age_days * _DAY_MS), batch)
 
 
 def _old_crawls(tx: Tx, retention: Retention, batch: int) -> list[str]:
