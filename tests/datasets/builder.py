@@ -1,7 +1,7 @@
 """A dataset build in this process: a real store, real requests and real decoders, without a node."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +11,7 @@ import msgspec
 import orjson
 
 from corral.datasets.executor import DatasetRunner
+from corral.domain.datasets.options import ImageRecipe
 from corral.domain.datasets.payload import DatasetPayload
 from corral.domain.net.address import EgressPolicy
 from corral.domain.ports.datasets import ImageFetcher
@@ -24,7 +25,7 @@ from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import InProcessReader
 from corral.fetch.robots import Robots
 from corral.images.messages import DecoderLimits
-from corral.images.pool import ImagePool
+from corral.images.pool import ImagePool, ProcessedImage
 from corral.store.open import open_store
 from corral.store.store import Store
 
@@ -34,6 +35,8 @@ class Builder:
     folder: Path
     store: Store
     runner: DatasetRunner
+    pool: "CountingPool"
+    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list)  # of the store, with their arguments
     progress: list[dict[str, Any]] = field(default_factory=list)
 
     async def build(self, config: dict[str, Any], run_id: str = "run", **more: Any) -> Fetched | Failed:
@@ -53,8 +56,17 @@ class Builder:
     async def _call(self, name: str, arguments: dict[str, Any]) -> Any:
         """As the messages between worker and node carry it."""
         given = orjson.loads(orjson.dumps(arguments))
+        self.calls.append((name, given))
         value = await DatasetCalls(self.store.datasets).by_name()[name](**given)
         return msgspec.json.decode(msgspec.json.encode(value))
+
+
+class CountingPool(ImagePool):
+    decoded = 0
+
+    async def process(self, bodies: Sequence[bytes], recipe: ImageRecipe) -> list[ProcessedImage]:
+        self.decoded += len(bodies)
+        return await super().process(bodies, recipe)
 
 
 @asynccontextmanager
@@ -64,10 +76,10 @@ async def open_builder(
     folder.mkdir(exist_ok=True)
     store = await asyncio.to_thread(open_store, url or f"sqlite:///{folder}/corral.db")
     egress = Egress(EgressPolicy(()), FetchLimits(), "corral/1.0")
-    pool = ImagePool(DecoderLimits(processes=1))
+    pool = CountingPool(DecoderLimits(processes=1))
     fetcher = EgressImageFetcher(egress, Robots(egress, "corral/1.0"), InProcessReader())
     try:
-        yield Builder(folder, store, DatasetRunner(fetch_by(fetcher), pool, folder / "packs"))
+        yield Builder(folder, store, DatasetRunner(fetch_by(fetcher), pool, folder / "packs"), pool)
     finally:
         await pool.close()
         await egress.close()

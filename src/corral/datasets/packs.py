@@ -24,7 +24,7 @@ _KEPT_FREE_BYTES = 128 * 1024 * 1024
 
 class PackFolder:
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._open: OrderedDict[str, int] = OrderedDict()
 
     def write(self, bodies: Sequence[bytes]) -> list[PackPlace]:
@@ -32,12 +32,12 @@ class PackFolder:
         sizes = [len(body) for body in bodies]
         if not sum(sizes):
             return [PackPlace("", 0, 0)] * len(bodies)
-        self._folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-        room = os.statvfs(self._folder)
+        self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        room = os.statvfs(self.folder)
         if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + sum(sizes):
             raise OSError(28, "the disk is nearly full")
         digest = hashlib.sha256()
-        draft = self._folder / f".{secrets.token_hex(8)}"
+        draft = self.folder / f".{secrets.token_hex(8)}"
         try:
             with os.fdopen(os.open(draft, _WRITE_NEW, _PRIVATE_FILE), "wb") as file:
                 for body in bodies:
@@ -46,7 +46,7 @@ class PackFolder:
                 file.flush()
                 os.fsync(file.fileno())
             name = digest.hexdigest()[:32]
-            draft.replace(self._folder / f"{name}{_SUFFIX}")
+            draft.replace(self.folder / f"{name}{_SUFFIX}")
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
@@ -61,7 +61,7 @@ class PackFolder:
             return b""
         descriptor = self._open.get(place.pack)
         if descriptor is None:
-            descriptor = os.open(self._folder / f"{place.pack}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(self.folder / f"{place.pack}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
             self._open[place.pack] = descriptor
             while len(self._open) > _MAX_OPEN:
                 os.close(self._open.popitem(last=False)[1])
@@ -72,7 +72,7 @@ class PackFolder:
 
     def list_names(self) -> set[str]:
         try:
-            return {entry.name.removesuffix(_SUFFIX) for entry in os.scandir(self._folder) if _is_pack(entry.name)}
+            return {entry.name.removesuffix(_SUFFIX) for entry in os.scandir(self.folder) if _is_pack(entry.name)}
         except FileNotFoundError:
             return set()
 
@@ -80,10 +80,10 @@ class PackFolder:
         """Remove packs, and drafts of a process that died; return the number of packs."""
         count = 0
         for name in names:
-            (self._folder / f"{name}{_SUFFIX}").unlink(missing_ok=True)
+            (self.folder / f"{name}{_SUFFIX}").unlink(missing_ok=True)
             count += 1
-        if self._folder.is_dir():
-            for draft in self._folder.glob(".????????????????"):
+        if self.folder.is_dir():
+            for draft in self.folder.glob(".????????????????"):
                 draft.unlink(missing_ok=True)
         return count
 

@@ -8,11 +8,10 @@ from typing import Any
 
 from corral.datasets.context import BuildContext
 from corral.datasets.exports.writer import write_whole
+from corral.datasets.thumbnails import ThumbnailCache
 from corral.domain.datasets.image import ImageRow, ImageState, describe_state
-from corral.domain.datasets.options import ImageRecipe, OutputFormat, ResizeMode
 
 _SHEET = 24  # pictures of each category
-_THUMBNAIL = ImageRecipe((96, 96), ResizeMode.CROP, OutputFormat.JPEG, 70, 500_000_000)
 _BARS = 20
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#222}
@@ -51,8 +50,10 @@ async def write_report(context: BuildContext) -> str:
     parts.append(_table("Original formats", formats))
     charts = "".join(_histogram(name, series) for name, series in values.items() if series)
     parts.append(f'<h2>Distributions</h2><div class="charts">{charts}</div>')
+    cache = ThumbnailCache(context.packs.folder.parent / "thumbnails")
     for category, rows in samples.items():
-        parts.append(await _sheet(context, category, rows))
+        parts.append(await _sheet(context, category, rows, cache))
+    cache.save()
     with write_whole(context.output / "report.html") as file:
         file.write("".join([*parts, "</body></html>\n"]).encode("utf-8", "replace"))
     return "report.html"
@@ -92,15 +93,14 @@ def _histogram(name: str, values: Sequence[float]) -> str:
     )
 
 
-async def _sheet(context: BuildContext, category: str, rows: Sequence[ImageRow]) -> str:
-    """Thumbnails are made by the decoder processes: an original may be hostile."""
+async def _sheet(context: BuildContext, category: str, rows: Sequence[ImageRow], cache: ThumbnailCache) -> str:
     if not rows:
         return ""
-    made = await context.pool.process([context.packs.read(row.place) for row in rows], _THUMBNAIL)
+    made = await cache.make(context, rows)
     pictures = "".join(
         f'<a href="{html.escape(row.url)}"><img alt="{html.escape(row.caption or category)}" loading="lazy"'
-        f' src="data:image/jpeg;base64,{base64.b64encode(each.output).decode()}"></a>'
-        for row, each in zip(rows, made, strict=True)
-        if each.output
+        f' src="data:image/jpeg;base64,{base64.b64encode(body).decode()}"></a>'
+        for row, body in zip(rows, made, strict=True)
+        if body
     )
     return f'<h2>{html.escape(category)}</h2><div class="sheet">{pictures}</div>'
