@@ -61,8 +61,8 @@ async def test_adding_images_requests_decodes_compares_and_writes_only_the_new_o
     assert count_rows(builder, "dataset_judge_images", "verdicts") <= 2 * NEW
     assert count_rows(builder, "dataset_add_pairs", "indexed") == NEW
     report(
-        f"dataset of {OLD:,} images in {first_s:.1f} s; {NEW:,} more in {added_s:.1f} s: {sum(site.requests.values()):,}"
-        f" requests, {builder.pool.decoded:,} decodes, {compared:,} hashes compared,"
+        f"dataset of {OLD:,} images in {first_s:.1f} s; {NEW:,} more in {added_s:.1f} s:"
+        f" {sum(site.requests.values()):,} requests, {builder.pool.decoded:,} decodes, {compared:,} hashes compared,"
         f" {sum(size for _, size in written.values()):,} bytes of images written"
     )
 

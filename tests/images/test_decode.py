@@ -3,6 +3,7 @@
 import struct
 import zlib
 
+import numpy as np
 import pillow_heif
 import pytest
 from PIL import Image
@@ -105,7 +106,16 @@ def test_a_bomb_is_refused_before_it_is_decoded() -> None:
         (b"", "empty"),
         (b"<!DOCTYPE html><title>404</title>", "html"),
         (b'<svg xmlns="http://www.w3.org/2000/svg"/>', "svg"),
+        (b'<?xml version="1.0"?><!-- a picture --><svg xmlns="http://www.w3.org/2000/svg"/>', "svg"),
+        (b"\n<!-- not found --><html><p>404", "html"),
+        (b"<head><title>404</title></head>", "html"),
         (b"not an image at all", "no_image"),
+        (b"\0\0\0\x18ftypmp42" + bytes(200), "no_image"),
+        (b"\xff\xd8\xff", "corrupt"),
+        (encode(picture(1), "WEBP")[:-200], "corrupt"),
+        (encode(picture(1), "AVIF")[:-200], "truncated"),
+        (encode(picture(1), "GIF")[:-900], "truncated"),
+        (encode(picture(1), "TIFF")[:-900], "truncated"),
         (encode(picture(1))[:-900], "truncated"),
         (encode(picture(1), "PNG")[:-900], "truncated"),
     ],
@@ -113,6 +123,40 @@ def test_a_bomb_is_refused_before_it_is_decoded() -> None:
 def test_broken_bytes_have_a_reason(body: bytes, reason: str) -> None:
     facts, output = process_image(body, AS_IT_IS)
     assert (facts.broken, output) == (reason, b"")
+    assert " at 0x" not in facts.detail, "the same file has the same detail"
+
+
+def test_a_text_that_inflates_is_refused() -> None:
+    plain = encode(picture(1), "PNG")
+    packed = b"Comment\0\0" + zlib.compress(b"a" * 50_000_000)
+    chunk = struct.pack("!I", len(packed)) + b"zTXt" + packed + struct.pack("!I", zlib.crc32(b"zTXt" + packed))
+    start = plain.index(b"IDAT") - 4
+    facts, _ = process_image(plain[:start] + chunk + plain[start:], AS_IT_IS)
+    assert facts.broken == "corrupt"
+
+
+def test_the_first_picture_of_a_stereo_photograph_is_used() -> None:
+    body = encode(picture(1), "MPO", save_all=True, append_images=[picture(2)])
+    facts, _ = process_image(body, AS_IT_IS)
+    assert (facts.format, facts.is_animated, facts.broken) == ("jpeg", False, "")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (2, 50), (1, 5000)])
+def test_the_smallest_images_have_finite_measures(size: tuple[int, int]) -> None:
+    strict = DatasetOptions("out", validation=ValidationLevel.STRICT).recipe
+    facts, _ = process_image(encode(Image.new("RGB", size, "red"), "PNG"), strict)
+    assert (facts.broken, facts.sharpness, facts.contrast) == ("", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("most, brightness", [(1.0, 255), (200.0, 200), (65535.0, 255), (float("inf"), 255)])
+def test_numbers_of_any_range_become_eight_bits(most: float, brightness: int) -> None:
+    values = np.full((64, 64), most, dtype=np.float32)
+    facts, output = process_image(encode(Image.fromarray(values), "TIFF"), recipe((64, 64)))
+    assert output
+    assert facts.brightness == pytest.approx(brightness, abs=1)
+    values[:32] = np.nan
+    facts, _ = process_image(encode(Image.fromarray(values), "TIFF"), recipe((64, 64)))
+    assert facts.brightness < brightness
 
 
 def test_a_fast_look_does_not_decode() -> None:

@@ -10,7 +10,8 @@ from corral.datasets.exports.writer import write_whole
 from corral.domain.datasets.image import ImageRow
 from corral.domain.datasets.options import ImageRecipe, OutputFormat, ResizeMode
 
-_THUMBNAIL = ImageRecipe((96, 96), ResizeMode.CROP, OutputFormat.JPEG, 70, 500_000_000)
+_SIZE = (96, 96)
+_QUALITY = 70
 
 
 class ThumbnailCache:
@@ -24,7 +25,9 @@ class ThumbnailCache:
     async def make(self, context: BuildContext, rows: Sequence[ImageRow]) -> list[bytes]:
         """Made by the decoder processes, because an original may be hostile; empty where that fails."""
         new = [row for row in rows if row.facts.out_sha256 not in self._known]
-        made = await context.pool.process([context.packs.read(row.place) for row in new], _THUMBNAIL) if new else []
+        most = context.config.options.max_pixels
+        recipe = ImageRecipe(_SIZE, ResizeMode.CROP, OutputFormat.JPEG, _QUALITY, most)
+        made = await context.pool.process([context.packs.read(row.place) for row in new], recipe) if new else []
         self._known |= {row.facts.out_sha256: each.output for row, each in zip(new, made, strict=True)}
         found = {row.facts.out_sha256: self._known[row.facts.out_sha256] for row in rows}
         self._used |= found

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 import pillow_heif
-from PIL import Image, JpegImagePlugin
+from numpy.typing import NDArray
+from PIL import Image, JpegImagePlugin, UnidentifiedImageError
 
 from corral.domain.datasets.image import ImageFacts
 from corral.domain.datasets.options import ImageRecipe, OutputFormat, ResizeMode
@@ -24,7 +25,13 @@ _REDUCING_GAP = 2.0
 _MAX_DETAIL = 200
 _DETAIL_SIDE = 256
 _SNIFFED = 512
+_SHOWN = 24
 _EIGHT_BITS = 255
+_WORD = 65535.0
+# How the formats begin that are decoded here, and the brands of those that begin like a film.
+_STARTS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"II*\0", b"MM\0*")
+_BRANDS = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
+_PAGE_MARKS = (b"<!doctype html", b"<html", b"<head", b"<body")
 _ENCODED = frozenset(form.value for form in (OutputFormat.JPEG, OutputFormat.PNG, OutputFormat.WEBP))
 _FIRST_QUARTER_TURN = 5
 # How the stored pixels have to be turned, by the orientation of EXIF.
@@ -48,11 +55,13 @@ def process_image(body: bytes, recipe: ImageRecipe) -> tuple[ImageFacts, bytes]:
     if not body:
         return ImageFacts(**facts, broken="empty"), b""
     try:
-        image = Image.open(io.BytesIO(body), formats=(*FORMATS, "MPO"))
+        image = Image.open(io.BytesIO(body), formats=FORMATS)
     except MemoryError:
         raise
+    except UnidentifiedImageError:
+        return ImageFacts(**facts, broken=_name_unknown(body), detail=f"it begins with {body[:_SHOWN]!r}"), b""
     except Exception as error:  # noqa: BLE001 - decoders raise anything for hostile bytes
-        return ImageFacts(**facts, broken=_name_unknown(body), detail=_describe(error)), b""
+        return ImageFacts(**facts, broken=_name_failure(error), detail=_describe(error)), b""
     with image:
         facts |= _read_header(image)
         if not recipe.decodes:
@@ -152,20 +161,25 @@ def _resize(image: Image.Image, recipe: ImageRecipe) -> Image.Image:
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    """Transparency becomes white. Sixteen bits of grey become eight."""
+    """Transparency becomes white. Sixteen bits of grey, and floating-point numbers, become eight bits."""
     if image.mode == "RGB":
         return image
     if image.mode.startswith("I") or image.mode == "F":
-        values = np.asarray(image, dtype=np.float32)
-        most = float(values.max()) if values.size else 0.0
-        scale = 255.0 / 65535.0 if most > _EIGHT_BITS else 1.0
-        return Image.fromarray(np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)).convert("RGB")
+        return Image.fromarray(_to_eight_bits(np.asarray(image, dtype=np.float32))).convert("RGB")
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         layer = image.convert("RGBA")
         below = Image.new("RGB", layer.size, _WHITE)
         below.paste(layer, mask=layer.getchannel("A"))
         return below
     return image.convert("RGB")
+
+
+def _to_eight_bits(values: NDArray[np.float32]) -> NDArray[np.uint8]:
+    """Numbers up to 1 are fractions, up to 255 bytes, larger ones words of 16 bits."""
+    values = np.nan_to_num(values, nan=0.0, posinf=_WORD, neginf=0.0)
+    most = float(values.max()) if values.size else 0.0
+    scale = _EIGHT_BITS if most <= 1 else 1.0 if most <= _EIGHT_BITS else _EIGHT_BITS / _WORD
+    return np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)
 
 
 def _encode(image: Image.Image, form: str, quality: int) -> bytes:
@@ -201,10 +215,14 @@ def _measure(image: Image.Image, recipe: ImageRecipe) -> dict[str, Any]:
 
 
 def _name_unknown(body: bytes) -> str:
-    start = body[:_SNIFFED].lstrip().lower()
-    if start.startswith((b"<!doctype html", b"<html")):
+    start = body[:_SNIFFED].lower()
+    if any(mark in start for mark in _PAGE_MARKS):
         return "html"
-    return "svg" if b"<svg" in start else "no_image"
+    if b"<svg" in start:
+        return "svg"
+    is_film_like = body[4:8] == b"ftyp" and body[8:12] in _BRANDS
+    is_webp = body[:4] == b"RIFF" and body[8:12] == b"WEBP"
+    return "corrupt" if is_film_like or is_webp or body.startswith(_STARTS) else "no_image"
 
 
 def _name_failure(error: Exception) -> str:

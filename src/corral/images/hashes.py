@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 _SIDE = 32
 _KEPT = 8
+_NEIGHBOURS = 3
 _Grey = NDArray[np.float32]
 
 
@@ -34,7 +35,9 @@ def difference_hash(grey: _Grey) -> int:
 
 
 def measure_sharpness(grey: _Grey) -> float:
-    """The mean absolute second difference of neighbouring pixels."""
+    """The mean absolute second difference of neighbouring pixels; 0 where there are not three in a row."""
+    if min(grey.shape) < _NEIGHBOURS:
+        return 0.0
     across = np.abs(grey[:, 2:] - 2 * grey[:, 1:-1] + grey[:, :-2]).mean()
     down = np.abs(grey[2:, :] - 2 * grey[1:-1, :] + grey[:-2, :]).mean()
     return float(across + down)

@@ -16,10 +16,11 @@ def judge_image(facts: ImageFacts, options: DatasetOptions) -> str:
         return "empty"
     if not facts.format:
         return facts.broken or "no_image"
-    if level is ValidationLevel.FAST:
-        return ""
-    if facts.broken:
+    if facts.broken and level is not ValidationLevel.FAST:
         return facts.broken
+    # Limits that the caller set, and that the header answers: every level applies them.
+    if facts.width * facts.height > options.max_pixels:
+        return "too_many_pixels"
     if facts.width < options.min_width or facts.height < options.min_height:
         return "too_small"
     if facts.is_animated and options.animated is AnimationRule.REFUSE:
