@@ -179,7 +179,8 @@ def _to_eight_bits(values: NDArray[np.float32]) -> NDArray[np.uint8]:
     values = np.nan_to_num(values, nan=0.0, posinf=_WORD, neginf=0.0)
     most = float(values.max()) if values.size else 0.0
     scale = _EIGHT_BITS if most <= 1 else 1.0 if most <= _EIGHT_BITS else _EIGHT_BITS / _WORD
-    return np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)
+    made: NDArray[np.uint8] = np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)
+    return made
 
 
 def _encode(image: Image.Image, form: str, quality: int) -> bytes:
