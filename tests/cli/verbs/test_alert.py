@@ -84,6 +84,9 @@ def test_a_test_delivery_says_whether_it_arrived(corral: Corral) -> None:
         done = corral("alert", "test", "chat", "--json", **ALLOWED)
         assert (done.code, done.json["status"]) == (0, "completed"), done.err
         assert "a test of the alert channel chat" in json.loads(got[0][1])["text"]
+        rotated = [corral.here("session", "rotate", "--json").json["rewrapped"] for _ in range(3)]
+        assert rotated == [1, 1, 1]
+        assert corral("alert", "test", "chat", **ALLOWED).code == 0, "its first key is gone"
     with receiving(404) as (hook, _):
         assert corral.here("alert", "set", "chat", "--slack", hook, **ALLOWED).code == 0
         refused = corral("alert", "test", "chat", **ALLOWED)

@@ -13,6 +13,7 @@ from corral.domain.hosts.limiter import Parking, StoredHost
 from corral.domain.hosts.quota import QuotaGrant, QuotaRequest
 from corral.domain.ids import Owner
 from corral.domain.jobs.job import DueJob, Job, StoredJob
+from corral.domain.ports.campaigns import AlertStore
 from corral.domain.ports.coverage import CoverageStore
 from corral.domain.ports.datasets import DatasetStore
 from corral.domain.ports.proxies import ProxyStore
@@ -385,3 +386,5 @@ class EngineStore(Protocol):
     def proxies(self) -> ProxyStore: ...
     @property
     def datasets(self) -> DatasetStore: ...
+    @property
+    def alerts(self) -> AlertStore: ...

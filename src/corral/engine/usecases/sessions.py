@@ -62,7 +62,7 @@ class SessionCheck:
 class Rotation:
     kid: str
     rewrapped: int
-    broken: tuple[str, ...]  # sessions that cannot be decrypted
+    broken: tuple[str, ...]  # the sessions, jobs, proxies and alert channels that cannot be decrypted
     unused: tuple[str, ...]  # keys that are no longer in use
 
 
@@ -155,7 +155,7 @@ class Sessions:
         return found
 
     async def rotate(self) -> Rotation:
-        """Encrypt every session and proxy with the newest key; with a vault file, create that key now.
+        """Encrypt every session, proxy and alert channel with the newest key; with a vault file, create that key now.
 
         The previous key stays in the file: another process may be sealing with it right now.
         """
@@ -170,10 +170,12 @@ class Sessions:
                 try:
                     moved += await self._store.sessions.rewrap(keys.rewrap(sealed), sealed.kid)
                 except SealBroken:
-                    broken.append(sealed.id)
+                    broken.append(f"session {sealed.id}")
         moved_proxies, broken_jobs = await self._proxies_rotated(keys)
         moved_pool, broken_pool = await self._pool_rotated(keys)
-        moved, broken = moved + moved_proxies + moved_pool, [*broken, *broken_jobs, *broken_pool]
+        moved_channels, broken_channels = await self._channels_rotated(keys)
+        moved += moved_proxies + moved_pool + moved_channels
+        broken += [*broken_jobs, *broken_pool, *broken_channels]
         used = await self._store.sessions.count_keys()
         unused = tuple(kid for kid in keys.kids[1:] if kid not in used)
         if self._vault.is_file:
@@ -192,7 +194,7 @@ class Sessions:
                 try:
                     text = keys.open_text(job.proxy.sealed, job.proxy.bound)
                 except SealBroken:
-                    broken.append(job.id)
+                    broken.append(f"job {job.id}")
                     continue
                 anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
                 # A concurrent change of the job uses the newest key anyway.
@@ -214,6 +216,21 @@ class Sessions:
                     continue
                 sealed = keys.seal_text(text, proxy.policy.bound)
                 moved += await self._store.proxies.reseal(proxy.id, proxy.sealed, sealed)
+        return moved, broken
+
+    async def _channels_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
+        """Do the same for the channels of alerts."""
+        moved, broken = 0, list[str]()
+        for channel in await self._store.alerts.channels():
+            if channel.kid == keys.kids[0]:
+                continue
+            try:
+                text = keys.open_text(channel.sealed, channel.bound)
+            except SealBroken:
+                broken.append(f"alert channel {channel.name}")
+                continue
+            sealed = keys.seal_text(text, channel.bound)
+            moved += await self._store.alerts.reseal(channel.name, channel.sealed, sealed)
         return moved, broken
 
     async def _seal_session(self, job: Job, state: SessionState, name: str) -> NewSession:

@@ -57,3 +57,6 @@ class SqlAlertStore:
 
     async def delete(self, name: str) -> None:
         await self._db.write(lambda tx: alert_channels.delete(tx, name))
+
+    async def reseal(self, name: str, old: str, sealed: str) -> bool:
+        return await self._db.write(lambda tx: alert_channels.reseal(tx, name, old, sealed))

@@ -18,6 +18,11 @@ _PUT = _INSERT.on_conflict_do_update(
     set_={name: _INSERT.excluded[name] for name in ("kind", "rules", "shown", "sealed", "kid", "updated_at")},
 )
 _DELETE = sa.delete(alert_channels).where(alert_channels.c.name == param("name"))
+_RESEAL = (
+    sa.update(alert_channels)
+    .where(alert_channels.c.name == param("name"), alert_channels.c.sealed == param("old"))
+    .values(sealed=param("sealed"), kid=param("kid"))
+)
 _KIDS = sa.select(alert_channels.c.kid, sa.func.count()).group_by(alert_channels.c.kid)
 
 
@@ -53,6 +58,10 @@ def put(tx: Tx, channel: AlertChannel) -> None:
 def delete(tx: Tx, name: str) -> None:
     if tx.run(_DELETE, values(name=name)) == 0:
         raise AlertChannelNotFound(name)
+
+
+def reseal(tx: Tx, name: str, old: str, sealed: str) -> bool:
+    return tx.run(_RESEAL, values(name=name, old=old, sealed=sealed, kid=sealed.partition(".")[0])) == 1
 
 
 def kids(tx: Tx) -> dict[str, int]:

@@ -18,6 +18,9 @@ from corral.wiring.vault import check_vault_keys
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
 
 
+_GROUPS = {"proxy": "proxy", "alert channel": "alert", "job": "job"}
+
+
 def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
     """Request the job's target with a session. Exit code: 0 logged in, 1 not.
 
@@ -42,7 +45,7 @@ async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
 
 
 def rotate(dry_run: DryRun = False, as_json: AsJson = False) -> None:
-    """Encrypt every session with a new key. Nothing has to be stopped.
+    """Encrypt every session, proxy and alert channel with a new key. Nothing has to be stopped.
 
     With the key in a file, Corral creates a new one. With APP_VAULT_KEY, put the new key before the old one first
     (NEW,OLD), restart, rotate, and drop the old one at the next restart.
@@ -67,9 +70,12 @@ async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     if as_json:
         render.print_json(asdict(done))
     else:
-        print(f"{done.rewrapped} sessions are now encrypted with the key {done.kid}")
-    for session_id in done.broken:
-        exits.complain(
-            f"session {session_id} can no longer be decrypted", f"remove it: `corral session rm {session_id}`"
-        )
+        print(f"{done.rewrapped} sessions, proxies and alert channels are now encrypted with the key {done.kid}")
+    for name in done.broken:
+        exits.complain(f"{name} can no longer be decrypted", f"remove it, or set it again: `{_removal(name)}`")
     return exits.FAILED if done.broken else exits.DONE
+
+
+def _removal(name: str) -> str:
+    kind, _, key = name.rpartition(" ")
+    return f"corral {_GROUPS.get(kind, 'session')} rm {key}"
