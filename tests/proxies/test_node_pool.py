@@ -9,6 +9,7 @@ import pytest
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item_decision import decide_item
+from corral.domain.crawl.proxy_outage import ProxyOutage
 from corral.domain.net.pool_policy import Tier
 from corral.domain.ports.proxies import LeasedProxy
 from corral.domain.proxies.blame import Suspicions
@@ -136,16 +137,43 @@ FAULT = Failed(FailureCode.NETWORK, "refused", "proxy", stats={"pool_tries": 3})
 def test_faults_of_pool_proxies_are_no_attempts_up_to_a_bound() -> None:
     run = A_RUN._replace(attempt=3, max_attempts=3)
     given_back = decide(run, FAULT, RetryPolicy(), NOW)
-    assert (given_back.action, given_back.due_in_s <= 10) == (RunAction.RELEASE, True)
+    assert (given_back.action, given_back.due_in_s) == (RunAction.RELEASE, 2.0)
     often = run._replace(attempts=tuple({"detail": "proxy"} for _ in range(20)))
     assert decide(often, FAULT, RetryPolicy(), NOW).action is RunAction.FAIL
-    fixed = Failed(FailureCode.NETWORK, "refused", "proxy")
-    assert decide(run, fixed, RetryPolicy(), NOW).action is RunAction.FAIL
+
+
+FIXED_FAULT = Failed(FailureCode.NETWORK, "refused", "proxy")
+
+
+def test_a_fixed_proxy_has_as_many_tries_as_the_run_has_attempts_and_uses_none_of_them() -> None:
+    run = A_RUN._replace(attempt=3, max_attempts=3)
+    for earlier, action, pause_s in ((0, RunAction.RELEASE, 10), (1, RunAction.RELEASE, 30), (2, RunAction.FAIL, 0)):
+        entries = ({"detail": "http_500"}, *({"detail": "proxy"} for _ in range(earlier)))
+        decided = decide(run._replace(attempts=entries), FIXED_FAULT, RetryPolicy(jitter=0), NOW)
+        assert (decided.action, decided.due_in_s) == (action, pause_s)
+    assert decide(run._replace(max_attempts=1), FIXED_FAULT, RetryPolicy(), NOW).action is RunAction.FAIL
+
+
+def test_an_outage_of_the_proxy_is_over_after_as_many_rounds_as_attempts() -> None:
+    outage = ProxyOutage()
+    outage.note_fault(0.0, 10.0)
+    outage.note_fault(0.1, 10.0)  # another page of the same round
+    assert (outage.rounds, outage.paused_until) == (1, 10.0)
+    outage.note_fault(10.0, 30.0)
+    assert not outage.is_over(3)
+    outage.note_answer()
+    assert (outage.rounds, outage.paused_until < 0) == (0, True)
+    for at in (50.0, 60.0, 70.0):
+        outage.note_fault(at, 10.0)
+    assert outage.is_over(3)
 
 
 def test_faults_of_pool_proxies_are_no_attempts_of_a_page() -> None:
     plan = CrawlPlan.of({"start_urls": ["http://a.test/"]})
     decided = decide_item(3, FAULT, plan, NOW, key="k")
     assert (decided.to, decided.counts_attempt) == (ItemState.PENDING, False)
+    assert decide_item(3, FAULT, plan, NOW, key="k", proxy_faults=20).to is ItemState.FAILED
+    fixed = [decide_item(3, FIXED_FAULT, plan, NOW, key="k", proxy_faults=earlier) for earlier in (2, 3)]
+    assert [(each.to, each.counts_attempt) for each in fixed] == [(ItemState.PENDING, False), (ItemState.FAILED, True)]
     empty = Failed(FailureCode.NETWORK, "none", "no_proxy", stats={"pool_tries": 0})
     assert decide_item(3, empty, plan, NOW, key="k").to is ItemState.FAILED

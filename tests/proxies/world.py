@@ -169,6 +169,17 @@ async def cut(_: FakeProxy, reader: Reader, writer: Writer) -> None:
     writer.transport.abort()
 
 
+def take_turns(*turns: tuple[int, Behaviour]) -> Behaviour:
+    """A proxy that behaves like this for so many connections each; the last behaviour stays."""
+    waiting = [behave for count, behave in turns for _ in range(count)]
+
+    async def behave(proxy: FakeProxy, reader: Reader, writer: Writer) -> None:
+        now = waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        await now(proxy, reader, writer)
+
+    return behave
+
+
 GOOD: dict[str, Behaviour] = {"good": relay}
 BAD: dict[str, Behaviour] = {
     "407": refuse_login,

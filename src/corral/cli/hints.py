@@ -58,6 +58,7 @@ _CRAWL = {
     "dns": "there is no such host, or no name server answers; check its spelling",
     "robots": "robots.txt of the site disallows this page; --no-robots ignores it",
     "robots_unreachable": "try again when the site works; --no-robots ignores robots.txt",
+    "proxy": "check the proxy, its user and password; no page is fetched without it",
     "out_of_scope": "start from the URL it redirects to, or add its domain with --allow-domain",
     "noindex": "the page asks not to be listed; --ignore-noindex collects it anyway",
 }

@@ -59,6 +59,7 @@ class StoppedBy(StrEnum):
 
     BUDGET = "budget"  # max_pages or max_bytes was reached
     TIME = "time"
+    PROXY = "proxy"  # the fixed proxy of the crawl failed again and again
 
 
 class Counts(NamedTuple):
@@ -299,7 +300,7 @@ def final_state(
     """
     if counts.done == 0:
         return RunState.FAILED
-    is_late = ran_out == StoppedBy.TIME or (ran_out is None and counts.waiting + counts.deferred > 0)
+    is_late = ran_out in (StoppedBy.TIME, StoppedBy.PROXY) or (ran_out is None and counts.waiting + counts.deferred > 0)
     if not (is_late or counts.failed or left_out):
         return RunState.COMPLETED
     return RunState.PARTIAL if partial_results_ok else RunState.FAILED
@@ -311,6 +312,8 @@ def why_failed(
     """Return code, detail and message of a failed crawl: the most frequent reason why pages failed or were excluded."""
     if ran_out == StoppedBy.TIME:
         return FailureCode.TIMEOUT, "total", "the time limit was reached"
+    if ran_out == StoppedBy.PROXY:
+        return FailureCode.NETWORK, "proxy", "its proxy cannot be used"
     if counts.failed == 0:
         most = max(reasons, key=lambda each: reasons[each], default="pages")
         return FailureCode.POLICY, most.rpartition(":")[2], f"no page was allowed ({most})"

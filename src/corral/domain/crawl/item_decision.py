@@ -12,7 +12,15 @@ from corral.domain.lists.position import MAX_FAILURES, listing_kind, listing_pla
 from corral.domain.net.canonical import link_of
 from corral.domain.net.retry_after import retry_after_s
 from corral.domain.net.url import parse_target
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, is_fault_of_pool
+from corral.domain.runs.outcome import (
+    Deferred,
+    Failed,
+    FailureCode,
+    Fetched,
+    Outcome,
+    is_proxy_fault,
+    may_try_proxy_again,
+)
 from corral.domain.runs.retry import NEEDS_LOGIN, RETRIED, RetryPolicy, backoff_s
 
 # Such an attempt says nothing about the page: the item returns to the frontier unchanged.
@@ -40,11 +48,12 @@ def decide_item(
     key: str,
     policy: RetryPolicy | None = None,
     is_start: bool = False,
+    proxy_faults: int = 0,
 ) -> ItemTransition:
     """Decide the next state of an item.
 
     `attempt` is the attempt that just ended, from 1; the item's key makes its jitter repeatable. A start URL is not
-    retried for long: a dead address is reported at once.
+    retried for long: a dead address is reported at once. `proxy_faults` are earlier ones of this item.
     """
     if isinstance(outcome, Fetched):
         return ItemTransition(ItemState.DONE)
@@ -52,8 +61,10 @@ def decide_item(
         return ItemTransition(ItemState.PENDING, due_in_s=outcome.seconds, counts_attempt=False)
     if outcome.code in _GIVEN_BACK:
         return ItemTransition(ItemState.PENDING, counts_attempt=False, failure=outcome)
-    if is_fault_of_pool(outcome):
+    if may_try_proxy_again(outcome, proxy_faults, plan.retry_attempts + 1):
         return ItemTransition(ItemState.PENDING, due_in_s=_START_S, counts_attempt=False, failure=outcome)
+    if is_proxy_fault(outcome):
+        return ItemTransition(ItemState.FAILED, failure=outcome)
     policy = policy or RetryPolicy()
     told_s = retry_after_s(outcome.retry_after, now)
     # If the host asks for a pause of an hour or more, the item fails; longer values of Retry-After are cut to an hour.

@@ -92,10 +92,28 @@ class Deferred:
         return f"request to {self.host} deferred {_DEFERRED_BY[self.reason]}"
 
 
+# The pool loses a proxy with each three faults, so that another try soon gets a better one.
+_MOST_POOL_FAULTS = 20
+
+
+def is_proxy_fault(failure: Failed) -> bool:
+    """True if no request reached the site, because of the proxy."""
+    return failure.code is FailureCode.NETWORK and failure.detail == "proxy"
+
+
 def is_fault_of_pool(failure: Failed) -> bool:
-    """Every proxy that the pool gave for a page failed: that is no attempt at the page."""
-    is_proxy = failure.code is FailureCode.NETWORK and failure.detail == "proxy"
-    return is_proxy and "pool_tries" in failure.stats
+    """True if every proxy that the pool gave for a page failed."""
+    return is_proxy_fault(failure) and "pool_tries" in failure.stats
+
+
+def may_try_proxy_again(failure: Failed, earlier: int, attempts: int) -> bool:
+    """Return whether a run or page may try again after this fault and `earlier` ones, without counting an attempt.
+
+    A fixed proxy gets as many tries as there are attempts: a dead one fails the run as soon as a dead site would.
+    """
+    if not is_proxy_fault(failure):
+        return False
+    return earlier < _MOST_POOL_FAULTS if is_fault_of_pool(failure) else earlier + 1 < attempts
 
 
 # The outcomes that end an attempt: they are settled. A deferred run returns to the queue without a settlement.

@@ -11,7 +11,7 @@ from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
-from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, is_fault_of_pool
+from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, is_proxy_fault, may_try_proxy_again
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.script import ScriptPayload
@@ -56,8 +56,7 @@ FIELDS_MISSING = "fields_missing"
 HELD_FOR_PAGE = frozenset({CAPTCHA, FIELDS_MISSING})
 # Its browser ended under it, by itself or by another page: that says little about this one.
 _BROWSER_CRASH = "browser_crash"
-_MOST_POOL_FAULTS = 20
-_POOL_PAUSE_S = 10.0  # the pool loses a proxy with each three faults: another try soon gets a better one
+_POOL_PAUSE_S = 2.0  # longest pause: another proxy may be better at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +131,7 @@ def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now:
         return _hold(run, outcome, InterventionKind.LOGIN)
     if _is_stuck_at_captcha(run, outcome, policy):
         return _hold(run, outcome, InterventionKind.CAPTCHA)
-    if _fell_with_its_browser(run, outcome) or _is_failed_by_pool(run, outcome):
+    if _fell_with_its_browser(run, outcome) or _is_failed_by_proxy(run, outcome):
         return _give_back(run, outcome, policy)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
         return _give_to_the_browser(run, outcome)
@@ -275,7 +274,7 @@ def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
 
 
 def _may_retry(run: Run, failure: Failed) -> bool:
-    if run.attempt >= run.max_attempts:
+    if run.attempt >= run.max_attempts or is_proxy_fault(failure):
         return False
     if run.kind in (SCRIPT, LOCAL) and failure.code is FailureCode.BAD_RESPONSE:
         return failure.detail in _SCRIPT_RETRIED or (failure.detail or "").startswith("http_5")
@@ -311,18 +310,24 @@ def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
     return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
 
 
-def _is_failed_by_pool(run: Run, failure: Failed) -> bool:
-    faults = sum(1 for entry in run.attempts if entry.get("detail") == "proxy")
-    return is_fault_of_pool(failure) and faults < _MOST_POOL_FAULTS
+def _is_failed_by_proxy(run: Run, failure: Failed) -> bool:
+    return may_try_proxy_again(failure, _count_proxy_faults(run), run.max_attempts)
+
+
+def _count_proxy_faults(run: Run) -> int:
+    return [entry.get("detail") for entry in run.attempts].count("proxy")
 
 
 def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
-    """At once after a crash of the browser; a moment later where proxies were the cause."""
-    is_crash = failure.detail == _BROWSER_CRASH
+    """At once after a crash of the browser; later where proxies were the cause."""
+    due_in_s = 0.0
+    if failure.detail != _BROWSER_CRASH:
+        pause_s = backoff_s(policy, _count_proxy_faults(run) + 1, seed=run.id)
+        due_in_s = min(_POOL_PAUSE_S, pause_s) if "pool_tries" in failure.stats else pause_s
     return Transition(
         action=RunAction.RELEASE,
         events=(EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_describe_attempt(failure)}),),
-        due_in_s=0.0 if is_crash else min(_POOL_PAUSE_S, backoff_s(policy, run.attempt, seed=run.id)),
+        due_in_s=due_in_s,
         failure=failure,
         stats=failure.stats,
     )

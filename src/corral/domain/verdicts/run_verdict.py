@@ -68,4 +68,4 @@ def can_teach(transition: Transition) -> bool:
         return False
     stats = transition.stats
     failed, done = int(stats.get("failed", 0)), int(stats.get("done", 0))
-    return stats.get("stopped_by") != "time" and failed <= _MAX_FAILED_SHARE * (failed + done)
+    return stats.get("stopped_by") not in ("time", "proxy") and failed <= _MAX_FAILED_SHARE * (failed + done)

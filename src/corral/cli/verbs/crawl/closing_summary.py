@@ -60,6 +60,8 @@ def short_of(run: Run, counts: Counts) -> str:
         said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
     if run.stats.get("stopped_by") == "time":
         said.append("its time was over")
+    if run.stats.get("stopped_by") == "proxy":
+        said.append("its proxy could no longer be used")
     if is_about_data:
         said.append(str(run.error_message))
     return ", ".join(said)

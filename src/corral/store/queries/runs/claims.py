@@ -107,7 +107,7 @@ _SETTLED = (
     .values(
         state=param("state"),
         attempt=runs.c.attempt + param("more_attempts"),
-        due_at=sa.case((param("is_retry") == 1, param("due_at")), else_=runs.c.due_at),
+        due_at=sa.case((param("has_pause") == 1, param("due_at")), else_=runs.c.due_at),
         resolved_strategy=sa.func.coalesce(param("strategy"), runs.c.resolved_strategy),
         hold_reason=param("hold_reason"),
         lease_until=sa.null(),
@@ -301,7 +301,7 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         seq=lease.seq,
         state=transition.to.value,
         more_attempts=1 if is_retry else 0,
-        is_retry=1 if is_retry else 0,
+        has_pause=1 if is_retry or transition.due_in_s > 0 else 0,
         due_at=tx.now_ms + round(transition.due_in_s * 1000),
         strategy=transition.strategy.value if transition.strategy else None,
         hold_reason=HoldReason.WAITING_FOR_HUMAN.value if transition.action is RunAction.HOLD else None,

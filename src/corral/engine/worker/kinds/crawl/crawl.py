@@ -45,12 +45,13 @@ from corral.domain.lists.position import listing_place
 from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
 from corral.domain.ports.execution import FrontierClient, Task
 from corral.domain.records.row_key import ROW_KEYS
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, Outcome, is_proxy_fault
 from corral.domain.runs.retry import NEEDS_LOGIN, RetryPolicy
 from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
+from corral.engine.worker.kinds.crawl.proxy_watch import ProxyWatch
 
 log = structlog.get_logger()
 
@@ -114,6 +115,7 @@ class _Crawl:
         self._start_failed = ""  # why the start page could not be read
         self._logged_out = 0  # pages in a row that asked for a login despite the session
         self._needs_login: Failed | None = None
+        self._proxy = ProxyWatch(policy, plan.retry_attempts, task.run_id)
         self._latency = LatencyHistogram()  # of the pages that this worker fetched
 
     async def run(self) -> Outcome:
@@ -156,6 +158,8 @@ class _Crawl:
                 return None
             if self._needs_login is not None:
                 return None
+            if self._proxy.is_over:
+                return StoppedBy.PROXY
             has_news = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
             await self._wait(min(left_s, self._patience_s(step, is_idle=is_idle)))
@@ -197,7 +201,7 @@ class _Crawl:
         return bool(self._ended) and (2 * len(self._ended) >= self._at_once or not self._visits)
 
     def _start(self) -> None:
-        while self._ready and len(self._visits) < self._at_once:
+        while self._ready and len(self._visits) < self._at_once and not self._proxy.is_paused:
             item = self._ready.popleft()
             if (held := self._memory.hold(item)) is not None:
                 self._ended.append(held)
@@ -216,6 +220,7 @@ class _Crawl:
             else:
                 self._latency.add((time.monotonic() - began) * 1000)
                 self._watch_login(item, ended)
+                self._proxy.note(ended)
             if isinstance(ended, Failed):
                 ended = self._result_of_failure(item, ended)
             ended = ended._replace(took_ms=round((time.monotonic() - began) * 1000), depth=item.depth)
@@ -284,7 +289,10 @@ class _Crawl:
             return ItemResult(item.id, item.key, ItemState.SKIPPED, LISTING, message, http_status=failure.http_status)
         now = datetime.now(UTC)
         policy, is_start = self._policy, item.depth == 0
-        decided = decide_item(item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start)
+        faults = self._proxy.count_earlier_faults(item, failure)
+        decided = decide_item(
+            item.attempt, failure, self._plan, now, key=item.key, policy=policy, is_start=is_start, proxy_faults=faults
+        )
         reason = f"{failure.code.value}:{failure.detail}" if failure.detail else failure.code.value
         # A page that robots.txt or our own rules exclude has not failed.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
@@ -292,7 +300,7 @@ class _Crawl:
         is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
-        if item.depth == 0 and to is ItemState.FAILED:
+        if item.depth == 0 and (to is ItemState.FAILED or is_proxy_fault(failure)):
             self._start_failed = failure.message
         ended = ItemResult(item.id, item.key, to, reason, failure.message, decided.due_in_s, http_status=status)
         ended = add_cost(ended, failure.stats)
