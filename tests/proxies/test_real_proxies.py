@@ -1,4 +1,4 @@
-"""Checks of real proxies: tinyproxy with and without a password, and a SOCKS5 server."""
+"""Checks of real proxies: tinyproxy and squid with and without a password, and a SOCKS5 server."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -20,6 +20,7 @@ from corral.secrets.vault import Keyring
 from tests.fetch.upstream import upstream_proxy
 from tests.proxies.world import GOOD, proxy_world
 from tests.services.ports import free_port
+from tests.services.squid import SQUID_ADDRESS, squid
 from tests.services.tinyproxy import tinyproxy
 
 RING = Keyring().with_new()
@@ -54,6 +55,30 @@ async def test_tinyproxy_and_a_socks_server_pass_and_wrong_passwords_do_not() ->
     assert by_id[4].reaches_target
     # They connect from our own address, and the judge sees that.
     assert by_id[1].anonymity is Anonymity.TRANSPARENT
+
+
+async def test_squid_passes_with_its_password_and_a_port_that_it_refuses_is_named() -> None:
+    with proxy_world(GOOD) as world, squid("user", "secret:word") as proxy:
+        async with a_checker() as checker:
+            proxies = [
+                leased(1, f"http://127.0.0.1:{proxy.port}"),
+                leased(2, f"http://127.0.0.1:{proxy.closed}", "user:secret:word"),
+                leased(3, f"http://127.0.0.1:{proxy.closed}", "user:wrong"),
+                leased(4, f"http://127.0.0.1:{proxy.strict}"),
+            ]
+            found = await checker.check(proxies, CheckPlan(world.judge, f"{world.site}/page/1"), lambda _: None)
+        tunnels = proxy.list_tunnels()
+    assert isinstance(found, list)
+    assert {each.id: each.problem for each in found} == {
+        1: None,
+        2: None,
+        3: "it asks for another user and password (407)",
+        4: f"it refuses tunnels to port {world.site_port} (403)",
+    }
+    good = next(each for each in found if each.id == 1)
+    assert (good.anonymity, good.exit_address, good.reaches_target) == (Anonymity.ELITE, SQUID_ADDRESS, True)
+    assert tunnels == [f"127.0.0.1:{world.site_port}"] * 4, "judge and target, through two ports"
+    assert set(world.callers) == {SQUID_ADDRESS}
 
 
 async def test_a_judge_that_is_down_fails_the_check_instead_of_every_proxy() -> None:

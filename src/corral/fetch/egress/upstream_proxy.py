@@ -76,6 +76,8 @@ async def _by_connect(
         return _unusable("its answer is not HTTP")
     if status[1] == b"407":
         return _unusable("it asks for another user and password (407)")
+    if status[1] in (b"403", b"405"):
+        return _unusable(f"it refuses tunnels to port {port} ({status[1].decode()})")
     return None if status[1].startswith(b"2") else _unusable(f"it answered {status[1].decode()}")
 
 
