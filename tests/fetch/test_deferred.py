@@ -43,6 +43,8 @@ class ClosedVisit:
 
     def slow_down(self, target: Target, delay_s: float) -> None: ...
 
+    def free_slots(self) -> None: ...
+
     def end(self, outcome: Outcome | None) -> None:
         self.ended = outcome
 

@@ -67,6 +67,8 @@ class HttpExecutor:
         if isinstance(answer, Failed):
             outcome: AttemptOutcome = answer
         else:
+            if task.visit is not None and 200 <= answer.status < 300:
+                task.visit.free_slots()
             outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
         meter.cpu_ms = int(outcome.stats.pop("cpu_ms", 0))
         outcome.stats[SPENT] = meter.document()

@@ -2,87 +2,22 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import pytest
 
 from corral.domain.hosts.breaker import Breaker, BreakerRules
 from corral.domain.hosts.limiter import HostRules, SitePace
 from corral.domain.hosts.pace import PaceRules
-from corral.domain.hosts.quota import QuotaGrant
 from corral.domain.net.url import Target, parse_target
 from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Fetched, WaitReason
-from corral.engine.hosts.host_state import HostState
 from corral.engine.hosts.limiter import HostLimiter
-from corral.engine.hosts.messages import FromLimiter
-from corral.engine.hosts.permits import Permits, PermitVisit
+from corral.engine.hosts.permits import PermitVisit
+from tests.engine.hosts.limiter_pair import Notes, Worker, a_limiter
 
 SITE = parse_target("http://site.test/page")
 OTHER = parse_target("http://other.test/page")
 WELL = Fetched()
 ILL = Failed(FailureCode.NETWORK, "nobody there", "refused")
-
-
-class Notes:
-    """A keeper that remembers what it was told, and lets whoever asks make the probe."""
-
-    def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
-        self.limiter: HostLimiter | None = None
-        self.not_yet: list[Breaker] = []  # what the store knows, where it does not give the probe away
-
-    def save_opened(self, host: HostState) -> None:
-        self.said.append(("opened", host.host_key))
-
-    def take_probe(self, host: HostState) -> None:
-        assert self.limiter is not None
-        self.said.append(("probe", host.host_key))
-        known = self.not_yet.pop() if self.not_yet else None
-        asyncio.get_running_loop().call_soon(self.limiter.probe_taken, host, known)
-
-    def probe_ended(self, host: HostState) -> None:
-        self.said.append(("closed" if host.condition.breaker.opened_at is None else "still open", host.host_key))
-
-    def save_change(self, host: HostState) -> None: ...
-
-    def let_in(self, host: HostState) -> None: ...
-
-    def request_quota(self, host: HostState) -> None:
-        """No other node asks for it."""
-        assert self.limiter is not None
-        self.limiter.apply_quota(
-            host, QuotaGrant(host.host_key, self.limiter.rules_of(host).pace.most_at_once), self.limiter.clock()
-        )
-
-    def save_recovery(self, host: HostState) -> None:
-        self.said.append(("recovered", host.host_key))
-
-
-class Worker:
-    """One worker process, as far as its node knows it."""
-
-    def __init__(self, limiter: HostLimiter) -> None:
-        self.permits = Permits()
-        self.sent = 0
-        self.permits.say = lambda message: self._later(limiter.hear, self, message)
-
-    def send(self, messages: Sequence[FromLimiter]) -> None:
-        for message in messages:
-            self._later(self.permits.hear, message)
-
-    def _later(self, hear: Callable[..., None], *what: Any) -> None:
-        self.sent += 1
-        asyncio.get_running_loop().call_soon(hear, *what)
-
-
-def a_limiter(
-    *, concurrency: int = 32, delay_s: float = 0.0, failures: int = 5, open_s: float = 300.0
-) -> tuple[HostLimiter, Notes]:
-    notes = Notes()
-    rules = HostRules(PaceRules(concurrency, delay_s), BreakerRules(failures, open_s))
-    notes.limiter = HostLimiter(rules, notes)
-    return notes.limiter, notes
 
 
 async def fetch_once(worker: Worker, outcome: Fetched | Failed = WELL, target: Target = SITE) -> Deferred | None:
@@ -324,3 +259,52 @@ async def test_the_configuration_of_a_site_bounds_what_a_crawl_may_ask_for() -> 
     visits = [worker.permits.visit(at_once=20) for _ in range(5)]
     entered = await asyncio.gather(*(visit.enter(SITE) for visit in visits))
     assert [each is None for each in entered].count(True) == 2
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.001])  # lent slots, and slots granted one by one
+async def test_a_slot_is_free_while_the_page_is_read_and_its_outcome_counts_at_the_end(delay_s: float) -> None:
+    limiter, notes = a_limiter(concurrency=1, delay_s=delay_s, failures=2)
+    worker = Worker(limiter)
+    reading = []
+    for _ in range(2):
+        visit = await inside(worker)
+        visit.record_answer(SITE, 200, 0.01, None)
+        visit.free_slots()
+        reading.append(visit)
+        await let_messages_pass()
+    assert limiter.host("site.test").condition.breaker.failures == 0
+    for visit in reading:
+        visit.end(ILL)
+    await let_messages_pass()
+    assert ("opened", "site.test") in notes.said
+    assert sum(limiter.host("site.test").lent.values()) <= 1  # none was returned twice
+
+
+async def test_a_visit_that_freed_its_slot_waits_for_another_one_before_it_requests_again() -> None:
+    limiter, _ = a_limiter(concurrency=1)
+    worker = Worker(limiter)
+    first = await inside(worker)
+    first.free_slots()
+    second = await inside(worker)
+    again = asyncio.create_task(first.enter(SITE))
+    await let_messages_pass()
+    assert not again.done()
+    second.end(WELL)
+    assert await again is None
+    first.end(WELL)
+    await let_messages_pass()
+    assert await fetch_once(worker) is None
+
+
+async def test_a_probe_keeps_its_slot_until_its_verdict() -> None:
+    limiter, notes = a_limiter(failures=1, open_s=0.0)
+    worker = Worker(limiter)
+    await fetch_once(worker, ILL)
+    probe = await inside(worker)
+    probe.record_answer(SITE, 200, 0.01, None)
+    probe.free_slots()
+    await let_messages_pass()
+    assert limiter.host("site.test").prober is worker
+    probe.end(WELL)
+    await let_messages_pass()
+    assert ("closed", "site.test") in notes.said

@@ -35,6 +35,8 @@ class _Visit:
 
     def slow_down(self, target: Target, delay_s: float) -> None: ...
 
+    def free_slots(self) -> None: ...
+
     def end(self, outcome: Outcome | None) -> None:
         self._access.outcomes.append(outcome)
         if outcome is not None:

@@ -214,7 +214,10 @@ class Parking(NamedTuple):
 
 
 class Visit(Protocol):
-    """The requests of one page; it holds one slot at each host, from its first request there until the visit ends."""
+    """The requests of one page; it holds one slot at each host from its first request there.
+
+    The slots are free again when the visit ends, or earlier by `free_slots`.
+    """
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
         """Wait for a slot at this host; return `Deferred` if that takes longer than a moment."""
@@ -224,6 +227,10 @@ class Visit(Protocol):
 
     def slow_down(self, target: Target, delay_s: float) -> None:
         """Apply the pause between requests that the host asks for (Crawl-delay)."""
+        ...
+
+    def free_slots(self) -> None:
+        """Free the slots while the page is read: its response is complete. `end` still reports the outcome."""
         ...
 
 
@@ -251,6 +258,8 @@ class _UnlimitedVisit:
     def record_answer(self, target: Target, status: int, latency_s: float, retry_after: str | None) -> None: ...
 
     def slow_down(self, target: Target, delay_s: float) -> None: ...
+
+    def free_slots(self) -> None: ...
 
     def end(self, outcome: Outcome | None) -> None: ...
 

@@ -16,6 +16,18 @@ from corral.domain.runs.run import Lease
 from corral.domain.sites.session import SealedSession, SessionState
 
 
+class PageSlots(Protocol):
+    """Bounds how many pages of a crawl request hosts at a time."""
+
+    def free(self, item_id: int) -> None:
+        """Let the next page start: the response of this one is complete, and it is only read now."""
+        ...
+
+    async def take(self, item_id: int) -> None:
+        """Wait for a slot before a page is requested again; return at once if it holds one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What an executor needs to know of a run; it crosses the process boundary."""
@@ -35,6 +47,8 @@ class Task:
     visit: Visit | None = None
     # Of a crawl: the order in which its pages request each host; made inside the worker, too.
     order: HostOrder | None = None
+    # Of a crawl: how many of its pages may be requested at a time; made inside the worker, too.
+    slots: PageSlots | None = None
     # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
     rendering: object | None = None
     job_id: str | None = None

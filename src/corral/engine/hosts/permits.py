@@ -12,16 +12,14 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import NamedTuple
 
-from corral.domain.hosts.breaker import Sign, sign_of
+from corral.domain.hosts.breaker import Sign
 from corral.domain.hosts.limiter import Answer, host_key_of
 from corral.domain.hosts.order import QueuedPage
 from corral.domain.net.proxy import RouteKind
-from corral.domain.net.retry_after import retry_after_s
 from corral.domain.net.url import Target
-from corral.domain.runs.outcome import Deferred, Failed, Fetched, Outcome, WaitReason
+from corral.domain.runs.outcome import Deferred, Outcome, WaitReason
 from corral.engine.hosts.messages import (
     CrawlDelay,
     FromLimiter,
@@ -36,6 +34,7 @@ from corral.engine.hosts.messages import (
     VisitReport,
     VisitResult,
 )
+from corral.engine.hosts.stay import Stay, answer_of
 
 TELL_EVERY_S = 1.0
 # Slots that stay unused for this many reports are returned.
@@ -75,17 +74,6 @@ class _Loan:
     ill: list[VisitResult] = field(default_factory=list)
     idle_rounds: int = 0
     is_told_soon: bool = False
-
-
-@dataclass(slots=True)
-class _Stay:
-    """The stay of one visit at one host."""
-
-    kind: SlotKind
-    status: int | None = None
-    latency_s: float | None = None
-    retry_after: str | None = None
-    route: RouteKind = RouteKind.DIRECT
 
 
 class Permits:
@@ -179,21 +167,34 @@ class Permits:
     # -- leaving -----------------------------------------------------------------------------------
 
     def leave(self, host_key: str, kind: SlotKind, answer: Answer) -> None:
-        loan = self._loans.setdefault(host_key, _Loan())
+        """Free a slot and report the answer of its visit."""
         if kind is SlotKind.LENT:
-            loan.used -= 1
-            if loan.owed > 0:
-                loan.owed -= 1
-                loan.back += 1
-                self._tell_soon(host_key, loan)
-            else:
-                loan.free += 1
-                self._serve(host_key, loan)
-            if answer.is_plain and not (loan.ill and answer.sign is Sign.WELL):
-                if answer.sign is Sign.WELL:
-                    loan.well += 1
-                    loan.latency_s += answer.latency_s or 0.0
-                return
+            self.free(host_key, kind)
+        self.report(host_key, kind, answer)
+
+    def free(self, host_key: str, kind: SlotKind) -> None:
+        """Free a slot; the answer of its visit is reported later, as that of a lent slot."""
+        if kind is not SlotKind.LENT:
+            self.report(host_key, kind, Answer())
+            return
+        loan = self._loans.setdefault(host_key, _Loan())
+        loan.used -= 1
+        if loan.owed > 0:
+            loan.owed -= 1
+            loan.back += 1
+            self._tell_soon(host_key, loan)
+        else:
+            loan.free += 1
+            self._serve(host_key, loan)
+
+    def report(self, host_key: str, kind: SlotKind, answer: Answer) -> None:
+        """Report an answer; the node takes back a slot that was granted for one visit."""
+        loan = self._loans.setdefault(host_key, _Loan())
+        if kind is SlotKind.LENT and answer.is_plain and not (loan.ill and answer.sign is Sign.WELL):
+            if answer.sign is Sign.WELL:
+                loan.well += 1
+                loan.latency_s += answer.latency_s or 0.0
+            return
         loan.ill.append(VisitResult(kind, answer.sign, answer.status, answer.latency_s, answer.retry_after_s))
         self._tell_soon(host_key, loan)
 
@@ -321,19 +322,19 @@ class PermitVisit:
         self._at_once = at_once
         self.number = number
         self._queued = queued
-        self._stays: dict[str, _Stay] = {}
+        self._stays: dict[str, Stay] = {}
         self._host_key: str | None = None  # the host requested last
 
     async def enter(self, target: Target, route: RouteKind = RouteKind.DIRECT) -> Deferred | None:
         host_key = host_key_of(target)
         stay = self._stays.get(host_key)
-        if stay is None:
+        if stay is None or stay.is_free:
             # A redirect to another host has no position in that host's order.
             page = self._queued if self._queued is not None and self._queued.host_key == host_key else None
             given = await self._request_slot(host_key, page)
             if isinstance(given, Deferred):
                 return given
-            stay = self._stays[host_key] = _Stay(given)
+            stay = self._stays[host_key] = Stay(given)
         stay.status = stay.retry_after = None
         stay.route = route
         self._host_key = host_key
@@ -357,6 +358,13 @@ class PermitVisit:
     def slow_down(self, target: Target, delay_s: float) -> None:
         self._permits.set_delay(host_key_of(target), delay_s)
 
+    def free_slots(self) -> None:
+        for host_key, stay in self._stays.items():
+            # A probe ends with its verdict, so that no second one is sent before.
+            if not stay.is_free and stay.kind is not SlotKind.PROBE:
+                stay.is_free = True
+                self._permits.free(host_key, stay.kind)
+
     def end(self, outcome: Outcome | None) -> None:
         """Report the outcome for the host that was requested last; earlier hosts only redirected to it."""
         stays, self._stays = self._stays, {}
@@ -364,27 +372,10 @@ class PermitVisit:
             if outcome is None:
                 answer = Answer()
             elif host_key == self._host_key:
-                answer = _answer_of(stay, outcome)
+                answer = answer_of(stay, outcome)
             else:
                 answer = Answer(Sign.WELL if stay.status else Sign.NOTHING, stay.status, stay.latency_s)
-            self._permits.leave(host_key, stay.kind, answer)
-
-
-def _answer_of(stay: _Stay, outcome: Outcome) -> Answer:
-    if stay.route is RouteKind.PROXY:
-        # The proxy itself may have sent the status, which therefore must not slow the host down either.
-        return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
-    status, told = stay.status, stay.retry_after
-    if status is None:  # a browser made the requests; the outcome names the host
-        seen = _status_of(outcome)
-        status = seen if isinstance(seen, int) else None
-    if told is None and isinstance(outcome, Failed):
-        told = outcome.retry_after
-    wait_s = retry_after_s(told, datetime.now(UTC)) if status in (429, 503) else None
-    return Answer(sign_of(outcome, stay.route), status, stay.latency_s, wait_s)
-
-
-def _status_of(outcome: Outcome) -> object:
-    if isinstance(outcome, Fetched):
-        return outcome.stats.get("http_status")
-    return outcome.http_status if isinstance(outcome, Failed) else None
+            if stay.is_free:
+                self._permits.report(host_key, SlotKind.LENT, answer)
+            else:
+                self._permits.leave(host_key, stay.kind, answer)

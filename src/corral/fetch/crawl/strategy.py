@@ -217,7 +217,7 @@ class RunVisitor:
         """Render a page that was read over HTTP, and keep the result if it contains more."""
         # The item has all its fields, so rendering would add nothing.
         is_item = self.plan.listing is not None and item.kind == PAGE
-        if not isinstance(ended, ItemResult) or is_item or not await self._may_have_more(ended, template):
+        if not isinstance(ended, ItemResult) or is_item or not await self._may_have_more(item, ended, template):
             return ended
         rendered = await self._render(item)
         if self._is_unavailable(rendered) or not isinstance(rendered, ItemResult):
@@ -232,7 +232,7 @@ class RunVisitor:
             self.browsing.is_available = False
         return not self.browsing.is_available
 
-    async def _may_have_more(self, ended: ItemResult, template: str) -> bool:
+    async def _may_have_more(self, item: Item, ended: ItemResult, template: str) -> bool:
         """True if scripts may load more, and rendering has not failed too often to add anything for this template."""
         seen = ended.seen
         if (
@@ -245,11 +245,12 @@ class RunVisitor:
             return True
         if self.gainless.total() >= _IN_VAIN:
             return False
-        return any([await self._script_loads_more(url) for url in seen.scripts])
+        return any([await self._script_loads_more(url, item) for url in seen.scripts])
 
-    async def _script_loads_more(self, url: str) -> bool:
+    async def _script_loads_more(self, url: str, item: Item) -> bool:
         known = self.scripts.get(url)
         if known is None and len(self.scripts) < _MAX_SCRIPTS:
+            await self._take_slot(item)
             known = self.scripts[url] = script_loads_more(
                 await self.ways.http.script(url, self.plan, self.task, self.route)
             )
@@ -269,7 +270,13 @@ class RunVisitor:
             rendering, outcome = await self._load(item, scroll)
         return await self._finish(item, rendering, outcome)
 
+    async def _take_slot(self, item: Item) -> None:
+        """Wait for a slot of the crawl: the page freed its own when its response was complete."""
+        if self.task.slots is not None:
+            await self.task.slots.take(item.id)
+
     async def _load(self, item: Item, scroll: ScrollPlan, *, wants_calls: bool = False) -> tuple[Rendering, Outcome]:
+        await self._take_slot(item)
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
             self.browsing.rendered += 1

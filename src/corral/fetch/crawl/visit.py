@@ -91,6 +91,8 @@ class HttpVisitor:
 
         `task` has the opened session of the crawl; `route` uses its proxy, or accepts any certificate.
         """
+        if task.slots is not None:
+            await task.slots.take(item.id)
         turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
             ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn, meter=meter), progress)
@@ -130,6 +132,7 @@ class HttpVisitor:
             answer = await self._egress.fetch(request, context)
         if not isinstance(answer, Response):
             return _skip_outside(item, answer)
+        _free_slots(item, task, context, answer)
         if answer.status == _NOT_MODIFIED and item.known is not None:
             ended = ItemResult(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
             return ended._replace(version=item.known, change=Change.UNCHANGED)
@@ -258,6 +261,16 @@ def _skip_outside(item: Item, failure: Failed | Deferred) -> ItemResult | Failed
     """Skip a redirect out of the scope of the crawl; it is not a failure."""
     is_outside = isinstance(failure, Failed) and failure.detail == Refusal.OUT_OF_SCOPE
     return ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.OUT_OF_SCOPE) if is_outside else failure
+
+
+def _free_slots(item: Item, task: Task, context: FetchContext, answer: Response) -> None:
+    """Let the next page start while this one is read. An answer that may slow the host down is reported first."""
+    if not 200 <= answer.status < 300:
+        return
+    if context.visit is not None:
+        context.visit.free_slots()
+    if task.slots is not None:
+        task.slots.free(item.id)
 
 
 def headers_of(plan: CrawlPlan) -> dict[str, str]:

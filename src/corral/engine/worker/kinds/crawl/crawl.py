@@ -19,7 +19,6 @@ from corral.domain.crawl.budgets import find_stop
 from corral.domain.crawl.crawl import (
     GONE,
     LISTING,
-    CrawlPlan,
     ItemState,
     StoppedBy,
     final_state,
@@ -51,6 +50,7 @@ from corral.domain.runs.run import CRAWL_HELPER, RunState
 from corral.engine.worker.kinds.crawl.adaptive_batch_size import AdaptiveBatchSize
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
+from corral.engine.worker.kinds.crawl.page_slots import CrawlSlots
 from corral.engine.worker.kinds.crawl.proxy_watch import ProxyWatch
 
 log = structlog.get_logger()
@@ -76,11 +76,12 @@ class CrawlKind:
 
     async def perform(self, task: Task, frontier: FrontierClient) -> Outcome:
         plan = plan_of(task.payload)
-        task = replace(task, order=HostOrder())
+        slots = CrawlSlots()
+        task = replace(task, order=HostOrder(), slots=slots)
         async with self._visitor.open(plan, task) as visitor:
             if isinstance(visitor, Failed):
                 return visitor
-            return await _Crawl(plan, task, frontier, visitor, self._policy).run()
+            return await _Crawl(task, slots, frontier, visitor, self._policy).run()
 
 
 class _Dismissed(Exception):
@@ -89,9 +90,9 @@ class _Dismissed(Exception):
 
 class _Crawl:
     def __init__(
-        self, plan: CrawlPlan, task: Task, frontier: FrontierClient, visitor: PageVisitor, policy: RetryPolicy
+        self, task: Task, slots: CrawlSlots, frontier: FrontierClient, visitor: PageVisitor, policy: RetryPolicy
     ) -> None:
-        self._plan = plan
+        self._plan = plan = plan_of(task.payload)
         self._task = task
         self._frontier = frontier
         self._visitor = visitor
@@ -108,7 +109,8 @@ class _Crawl:
         self._has_asked = True  # in the last step: only then an empty answer means that nothing is left
         self._batch_size = AdaptiveBatchSize(_AHEAD * plan.concurrency)
         self._is_helper = task.kind == CRAWL_HELPER
-        self._at_once = 0  # maximum concurrent pages; 0 until the first answer sets it
+        self._slots = slots  # its limit is 0 until the first answer sets it
+        slots.on_free = self._start
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
         self._told = 0
@@ -198,15 +200,16 @@ class _Crawl:
 
     def _is_worth_telling(self) -> bool:
         """Report once half of the concurrency has ended: enough items are prefetched until the answer arrives."""
-        return bool(self._ended) and (2 * len(self._ended) >= self._at_once or not self._visits)
+        return bool(self._ended) and (2 * len(self._ended) >= self._slots.limit or not self._visits)
 
     def _start(self) -> None:
-        while self._ready and len(self._visits) < self._at_once and not self._proxy.is_paused:
+        while self._ready and self._slots.has_room(len(self._visits)) and not self._proxy.is_paused:
             item = self._ready.popleft()
             if (held := self._memory.hold(item)) is not None:
                 self._ended.append(held)
                 continue
             self._order.begin(host_key_of_url(item.url) or "", _position(item))
+            self._slots.begin(item.id)
             self._visits[item.id] = asyncio.create_task(self._visit(item), name=f"visit {item.id}")
 
     async def _visit(self, item: Item) -> None:
@@ -228,6 +231,7 @@ class _Crawl:
         finally:
             del self._visits[item.id]
             self._order.end(item.id)
+            self._slots.end(item.id)
             if len(self._ended) <= 1 or self._is_worth_telling():
                 self._news.set()
         self._start()
@@ -329,18 +333,20 @@ class _Crawl:
         holding = (*self._visits, *(item.id for item in self._ready), *untold)
         if want is None:
             # Before the first answer, only the store knows how many pages this worker may read.
-            most = self._plan.concurrency if self._at_once == 0 and not self._is_helper else self._at_once
-            want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding))
+            is_first = self._slots.limit == 0 and not self._is_helper
+            most = self._plan.concurrency if is_first else self._slots.limit
+            reading = len(self._visits) - len(self._slots)
+            want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding) + reading)
         self._has_asked = want > 0
         traps = self._memory.take_report()
-        under_way = max(self._at_once, len(self._visits))
+        under_way = max(self._slots.limit, len(self._slots))
         step = await self._frontier.step(
             BatchReport(tuple(ended), holding, want, is_last, traps, under_way, self._is_done)
         )
         if step.is_over:
             raise _Dismissed
         self._stepped_at = time.monotonic()
-        self._at_once = self._plan.concurrency if step.at_once is None else step.at_once
+        self._slots.set_limit(self._plan.concurrency if step.at_once is None else step.at_once)
         self._told += len(ended)
         if step.items or holding:
             self._busy_at = self._stepped_at
