@@ -77,7 +77,7 @@ class _Frontier:
         return Batch(tuple(given), Counts(len(self._left), self._leased, self._done))
 
 
-@pytest.mark.parametrize(("concurrency", "delay_s"), [(1, 0.0), (3, 0.0), (1, 0.01)])
+@pytest.mark.parametrize("concurrency, delay_s", [(1, 0.0), (3, 0.0), (1, 0.01)])
 async def test_the_next_request_starts_when_a_response_is_complete_not_when_its_page_is_read(
     concurrency: int, delay_s: float
 ) -> None:
