@@ -38,10 +38,27 @@ def test_the_cost_of_a_page_counts_every_attempt(stack: Stack) -> None:
 def test_a_budget_that_means_nothing_is_refused(stack: Stack) -> None:
     body = {"target_url": f"{stack.site}/articles", "fields": ["title"]}
     for more, field in (
-        ({"budget": {"requests": 3}}, "budget"),
+        ({"budget": {"requests": 0}}, "budget.requests"),
         ({"budget": {"requests": 0}, "crawl_mode": "crawl"}, "budget.requests"),
         ({"budget": {"gold": 1}, "crawl_mode": "crawl"}, "budget.gold"),
     ):
         refused = stack.client.post("/jobs", json={**body, **more})
         assert refused.status_code == 422, refused.text
         assert refused.json()["error"]["field"] == field
+
+
+def test_a_budget_ends_a_job_of_one_page_as_partial_instead_of_a_retry(stack: Stack) -> None:
+    job = stack.job("/broken", validate=False, budget={"requests": 1})
+    run = stack.ended(stack.start(job)["id"])
+    assert (run["status"], run["failure_code"], run["failure_detail"]) == ("partial", "limit", "budget"), run
+    assert run["stats"]["left_out"] == {"budget.requests": 1}
+    assert len(run["engine_attempts"]) == 1
+    assert "budget.requests" in run["error_message"]
+
+
+def test_a_limit_of_the_cost_is_refused_while_every_price_is_0(stack: Stack) -> None:
+    for mode in ("single", "crawl"):
+        job = stack.job("/articles", budget={"cost": 1}, crawl_mode=mode)
+        refused = stack.client.post(f"/jobs/{job['id']}/runs")
+        assert refused.status_code == 422, refused.text
+        assert refused.json()["error"]["field"] == "budget.cost"

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple
 
 from corral.domain.cost.budget import Budget
+from corral.domain.errors import BadInput
 
 SPENT = "spent"  # the key of the statistics of an outcome
 _GB = 1e9
@@ -94,6 +95,16 @@ def find_exceeded(budget: Budget, prices: Prices, spent: Spent) -> str | None:
     }
     limits = budget.document()
     return next((name for name, number in used.items() if name in limits and number >= limits[name]), None)
+
+
+def check_cost_limit(budget: Budget, prices: Prices) -> None:
+    """Raise BadInput if the budget limits a cost that would always be 0."""
+    if budget.cost is not None and prices.are_free:
+        raise BadInput(
+            "the budget limits the cost, and every price is 0",
+            field="budget.cost",
+            hint="set the price of what is scarce: APP_PRICE_GB, APP_PRICE_BROWSER_HOUR, APP_PRICE_PROXY_GB, …",
+        )
 
 
 def describe_cost(spent: Spent, prices: Prices, records: int | None = None) -> dict[str, Any]:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from corral.domain.cost.budget import Budget
-from corral.domain.cost.spent import Prices, Spent, find_exceeded
+from corral.domain.cost.spent import Prices, Spent, check_cost_limit, find_exceeded
 from corral.domain.crawl.crawl import HOST_BUDGET, Bounds, Counts, CrawlPlan, StoppedBy
-from corral.domain.errors import BadInput
 
 
 def room_in(bounds: Bounds, counts: Counts, spent: Spent) -> float:
@@ -49,12 +48,7 @@ def budget_options(budget: Budget, prices: Prices) -> dict[str, Any]:
     """Return the crawl options of a budget. BadInput if it limits a cost that would always be 0."""
     if budget.is_empty:
         return {}
-    if budget.cost is not None and prices.are_free:
-        raise BadInput(
-            "the budget limits the cost, and every price is 0",
-            field="budget.cost",
-            hint="set the price of what is scarce: APP_PRICE_GB, APP_PRICE_BROWSER_HOUR, APP_PRICE_PROXY_GB, …",
-        )
+    check_cost_limit(budget, prices)
     options: dict[str, Any] = {"budget": budget.document(), "prices": prices.document()}
     return options if budget.seconds is None else {**options, "max_seconds": max(1.0, budget.seconds)}
 

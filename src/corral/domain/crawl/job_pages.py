@@ -73,8 +73,6 @@ def check_pages(job: Job, *, is_draft: bool = False) -> None:
     """Raise BadInput for options that exclude each other. A draft may be incomplete."""
     config = job.list_config
     if job.crawl_mode is CrawlMode.SINGLE:
-        if not job.budget.is_empty:
-            raise BadInput("a budget needs crawl_mode list or crawl", field="budget", hint="name one")
         if config is not None and not is_draft:
             raise BadInput("list_config needs crawl_mode list or crawl", field="list_config", hint="name one")
         return

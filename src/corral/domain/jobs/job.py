@@ -68,7 +68,7 @@ class Job:
     on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
     record_key: tuple[str, ...] = ()  # fields by which a row is recognized in later runs; () is its URL
     quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier runs
-    budget: Budget = NO_BUDGET  # of one run; only of jobs over many pages
+    budget: Budget = NO_BUDGET  # of one run
     # Hosts that the user typed at the terminal; the job may reach them even if they are private.
     trusted_hosts: tuple[str, ...] = field(default=())
 

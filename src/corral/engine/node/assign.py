@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.ports.execution import task_of
+from corral.domain.runs.page_budget import limit_attempt_s
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, SCRIPT, WITH_ITEMS, Lanes, Lease, start_margin_s, stop_margin_s
 from corral.engine.held_lease import HeldLease
@@ -169,7 +170,8 @@ class Assignment:
 
     def _timeout_s(self, lease: Lease) -> float:
         own_s = lease.run.payload.read(CommonPayload).timeout_s
-        return own_s or self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
+        timeout_s = own_s or self._timeouts_s.get(lease.run.resolved_strategy, _DEFAULT_TIMEOUT_S)
+        return limit_attempt_s(lease.run, timeout_s)
 
     def waiting_keys(self) -> list[Key]:
         return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]

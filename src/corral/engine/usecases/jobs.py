@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from corral.domain.cost.budget import NO_BUDGET
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.job_pages import ITEM_LINKS, Listing, check_pages, plan_of_job
 from corral.domain.errors import BadInput, StorageUnavailable
@@ -153,7 +154,8 @@ def _patterns_of(job: Job) -> list[PageFields]:
 def _check_plan(job: Job) -> None:
     """Report an invalid scope, or invalid fields of a pattern, with the position in list_config."""
     try:
-        plan = plan_of_job(job, job.max_attempts)
+        # The prices of a budget are known where a run starts.
+        plan = plan_of_job(replace(job, budget=NO_BUDGET), job.max_attempts)
         if plan.page_fields:
             check_plan_fields(plan)
     except BadInput as problem:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from corral.domain.cost.spent import FREE, Prices
+from corral.domain.cost.spent import FREE, Prices, check_cost_limit
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
@@ -159,8 +159,10 @@ class Submitter:
         job = replace(job, proxy=job.proxy or self._usual_policy(job.target_url))
         if job.crawl_mode is not CrawlMode.SINGLE:
             return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
+        prices = self._prices.with_proxy() if is_proxied(job) else self._prices
+        check_cost_limit(job.budget, prices)
         resolution = await self._resolve(job, asked)
-        payload = PagePayload.of_job(job)
+        payload = PagePayload.of_job(job, prices)
         recipe = await self._recipe(payload, resolution.strategy)
         run = NewRun(
             id=RunId(new_id()),

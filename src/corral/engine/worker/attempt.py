@@ -13,6 +13,7 @@ from corral.domain.ports.execution import FrontierClient, RunKind, Task
 from corral.domain.quality.run_profile import ObservedData
 from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, FailureCode, Outcome
+from corral.domain.runs.page_budget import stop_by_budget
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import Lease, stop_margin_s
 from corral.domain.runs.settlement import Settlement
@@ -75,15 +76,16 @@ def settlement_of(
     data: ObservedData | None = None,
 ) -> Settlement:
     """Build the settlement. `data` belongs to a crawl; the outcome of a page has its own."""
-    transition = decide(lease.run, outcome, policy, now)
     run = lease.run
+    spent = attempt_spent(outcome.stats, took_s, in_browser=run.resolved_strategy is Strategy.BROWSER)
+    transition = stop_by_budget(run, decide(run, outcome, policy, now), spent)
     entry: dict[str, Any] = {
         "attempt": run.attempt,
         "strategy": run.resolved_strategy.value,
         "epoch": run.epoch,
         "duration_s": round(took_s, 4),
         "outcome": "fetched",
-        SPENT: attempt_spent(outcome.stats, took_s, in_browser=run.resolved_strategy is Strategy.BROWSER)._asdict(),
+        SPENT: spent._asdict(),
     }
     if isinstance(outcome, Failed):
         entry |= {"outcome": outcome.code.value, "detail": outcome.detail, "http_status": outcome.http_status}

@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
+from corral.domain.cost.budget import NO_BUDGET, Budget
+from corral.domain.cost.spent import FREE, Prices
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.jobs.job import Job, OnTrouble
 from corral.domain.runs.payload.common import CommonPayload, common_options
@@ -20,10 +22,12 @@ class PagePayload(CommonPayload):
     recipe: dict[str, Any] | None = None  # of an API replay: see StoredRecipe.payload
     user_agent: str | None = None  # None: the installation's own
     record_key: tuple[str, ...] = ()  # see Job.record_key
+    budget: Budget = NO_BUDGET  # of all attempts together
+    prices: Prices = FREE  # by which the budget counts money
 
     @classmethod
-    def of_job(cls, job: Job) -> Self:
-        """A copy: a later change of the job does not change the runs that exist."""
+    def of_job(cls, job: Job, prices: Prices = FREE) -> Self:
+        """A copy: a later change of the job, or of the prices, does not change the runs that exist."""
         return cls(
             url=job.target_url,
             trusted_hosts=job.trusted_hosts,
@@ -37,6 +41,8 @@ class PagePayload(CommonPayload):
             on_captcha=job.on_captcha,
             on_missing=job.on_missing,
             record_key=job.record_key,
+            budget=job.budget,
+            prices=FREE if job.budget.is_empty else prices,
         )
 
     @cached_property
@@ -60,6 +66,7 @@ class PagePayload(CommonPayload):
             **{name: how.value for name, how in waits.items() if how is OnTrouble.WAIT},
             **({"record_key": list(self.record_key)} if self.record_key else {}),
             **{name: value for name, value in optional.items() if value is not None},
+            **({} if self.budget.is_empty else {"budget": self.budget.document(), "prices": self.prices.document()}),
         }
 
 
@@ -80,4 +87,6 @@ def page_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "recipe": recipe if isinstance(recipe, dict) else None,
         "user_agent": document.get("user_agent"),
         "record_key": tuple(document.get("record_key") or ()),
+        "budget": Budget.of(document.get("budget")),
+        "prices": Prices(**(document.get("prices") or {})),
     }
