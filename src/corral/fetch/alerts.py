@@ -1,6 +1,7 @@
 """Delivers alerts: signed webhooks and Slack-compatible ones through the egress, mail through a mail server."""
 
 import smtplib
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -47,7 +48,9 @@ class AlertDelivery:
             body = slack_body(message)
         else:
             body = webhook_body(message, task.run_id)
-            headers["x-corral-signature"] = sign(channel.secret.reveal(), task.run_id, body)
+            # The time of this attempt: a receiver refuses a message that somebody recorded and sends again later.
+            headers["x-corral-timestamp"] = timestamp = str(int(time.time()))
+            headers["x-corral-signature"] = sign(channel.secret.reveal(), timestamp, task.run_id, body)
         request = FetchRequest(
             channel.url, task.timeout_s, headers, body=body, max_redirects=0, max_bytes=_MAX_ANSWER_BYTES, truncate=True
         )

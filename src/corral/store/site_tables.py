@@ -21,6 +21,8 @@ campaigns = sa.Table(
     sa.Column("created_at", Millis, nullable=False),
     sa.Column("ended_at", Millis),
     sa.Column("report", Document),  # written at the end, because the runs may be deleted later
+    sa.Column("raised", Document),  # by channel: the findings of its alerts so far
+    sa.Column("raised_count", sa.Integer, nullable=False, server_default="0"),  # how often alerts were raised
 )
 
 campaign_sites = sa.Table(

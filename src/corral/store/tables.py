@@ -210,6 +210,7 @@ crawls = sa.Table(
     *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in ("missing", "deferred")),
     sa.Column("merged", sa.BigInteger, nullable=False, server_default="0"),  # URLs merged because of session ids
     *(sa.Column(name, sa.BigInteger, nullable=False, server_default="0") for name in table_types.SPENT),
+    sa.Column("latency", table_types.Document),  # number of pages by their time: see LatencyHistogram
 )
 
 crawl_helpers = sa.Table(

@@ -1,15 +1,18 @@
 """Alerts of a campaign as its receivers see them: a webhook, a Slack-compatible one, and a mail server."""
 
-import hashlib
-import hmac
 import json
 import socketserver
+import subprocess
 import threading
+import time
+from collections.abc import Callable
 from email import message_from_bytes
+from typing import Any
 
 from tests.cli.command import Corral
 from tests.cli.receiver import receiving
 from tests.engine.crawl.site import Page, served
+from tests.slack import SLACK
 
 SECRET = "a canary of a secret"
 ALLOWED = {"APP_EGRESS_ALLOW": "127.0.0.0/8:*"}
@@ -29,6 +32,15 @@ class _Mail(socketserver.StreamRequestHandler):
                     data += part
                 server.got.append(data)  # type: ignore[attr-defined]
             self.wfile.write(b"250 fine\r\n" if verb != b"QUIT" else b"221 bye\r\n")
+
+
+def verify(headers: dict[str, str], body: bytes) -> None:
+    """Verify a message as a receiver does, with the program of another project."""
+    assert abs(time.time() - int(headers["x-corral-timestamp"])) < 300, "an old message is refused"
+    signed = f"{headers['x-corral-timestamp']}.{headers['x-corral-delivery']}.".encode() + body
+    command = ["openssl", "dgst", "-sha256", "-hmac", SECRET, "-r"]
+    found = subprocess.run(command, input=signed, capture_output=True, check=True, timeout=60).stdout.split()[0]
+    assert headers["x-corral-signature"] == f"v1={found.decode()}"
 
 
 def test_a_report_raises_alerts_that_are_signed_retried_and_sent_by_mail(corral: Corral) -> None:
@@ -60,8 +72,8 @@ def test_a_report_raises_alerts_that_are_signed_retried_and_sent_by_mail(corral:
     delivery, body = second[0]["x-corral-delivery"], second[1]
     assert first[0]["x-corral-delivery"] == delivery == json.loads(body)["delivery_id"]
     assert delivery in told["alerts"]
-    expected = hmac.new(SECRET.encode(), f"{delivery}.".encode() + body, hashlib.sha256).hexdigest()
-    assert second[0]["x-corral-signature"] == f"v1={expected}"
+    for headers, sent in hooked:
+        verify(headers, sent)
     [(_, chat_body)] = chatted
     assert "is failed" in json.loads(chat_body)["text"]
     [letter] = mail.got  # type: ignore[attr-defined]
@@ -76,6 +88,43 @@ def test_a_report_raises_alerts_that_are_signed_retried_and_sent_by_mail(corral:
     assert "canary" not in everything, "neither the address nor the secret is shown"
     database = b"".join(path.read_bytes() for path in corral.data.glob("corral.db*"))
     assert b"canary" not in database
+
+
+def test_a_threshold_raises_one_alert_while_the_campaign_runs(corral: Corral) -> None:
+    (corral.folder / "secret.txt").write_text(SECRET)
+    broken = {f"/{n}": Page(status=500) for n in range(12)}
+    settings = {**ALLOWED, "APP_RETRY_BASE_SECONDS": "0.01", "APP_BREAKER_FAILURES": "100"}
+    # The slow site goes on until the alert about the other one has arrived.
+    with receiving() as (hook, hooked), served(broken) as bad, served(broken) as worse:
+        wait = Page(on_ask=lambda: wait_until(lambda: bool(hooked)))
+        with served({"/0": wait}) as slow:
+            for name, rules in (("ops", "{}"), ("calm", '{"error_rate": 1, "statuses": []}')):
+                set_ = ("alert", "set", name, "--webhook", hook, "--secret", "@secret.txt", "--rules", rules)
+                assert corral.here(*set_, **ALLOWED).code == 0
+            urls = [f"{site.url}/{n}" for site in (bad, worse) for n in range(12)]
+            answer = corral("site", "scrape", f"{slow.url}/0", *urls, "--json", **settings)
+    assert answer.code == 3, answer.err
+    told = corral.here("site", "report", "--json").json
+    messages = [json.loads(body) for _, body in hooked]
+    assert messages[0]["event"] == "threshold_exceeded"
+    assert [each["delivery_id"] for each in messages] == told["alerts"]
+    found = [(each["site"], each["rule"]) for message in messages for each in message["about"]["findings"]]
+    assert len(found) == len(set(found)), "no finding is repeated"
+    sites = {each.url.removeprefix("http://") for each in (bad, worse)}
+    assert {(site, "error_rate") for site in sites} <= set(found)
+    assert {(site, "status") for site in sites} <= set(found)
+    early = [rule for message in messages if message["event"] == "threshold_exceeded" for rule in rules_of(message)]
+    assert len(early) == len(set(early)), "one alert per threshold while it runs"
+
+
+def rules_of(message: dict[str, Any]) -> set[str]:
+    return {each["rule"] for each in message["about"]["findings"]}
+
+
+def wait_until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
+    ends_at = time.monotonic() + within_s * SLACK
+    while not condition() and time.monotonic() < ends_at:
+        time.sleep(0.05)
 
 
 def test_a_test_delivery_says_whether_it_arrived(corral: Corral) -> None:

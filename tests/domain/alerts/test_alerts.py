@@ -86,8 +86,8 @@ def test_a_message_is_signed_and_the_same_in_every_attempt() -> None:
     told = json.loads(body)
     assert (told["delivery_id"], told["event"], told["about"]["campaign_id"]) == ("d1", "campaign_ended", "c1")
     assert told["about"]["findings"] == [{"site": "a.test", "rule": "status", "message": "a.test is partial"}]
-    expected = hmac.new(b"key", b"d1." + body, hashlib.sha256).hexdigest()
-    assert sign("key", "d1", body) == f"v1={expected}"
+    expected = hmac.new(b"key", b"17.d1." + body, hashlib.sha256).hexdigest()
+    assert sign("key", "17", "d1", body) == f"v1={expected}"
     assert "a.test is partial" in json.loads(slack_body(message))["text"]
     assert make_test_message("x").event == "test"
 

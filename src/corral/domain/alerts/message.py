@@ -9,12 +9,13 @@ from typing import Any
 
 TEST = "test"
 CAMPAIGN = "campaign_ended"
+THRESHOLD = "threshold_exceeded"
 _MAX_LINES = 50
 
 
 @dataclass(frozen=True, slots=True)
 class AlertMessage:
-    event: str  # `campaign_ended` or `test`
+    event: str  # `threshold_exceeded`, `campaign_ended` or `test`
     subject: str
     lines: tuple[str, ...]
     about: Mapping[str, Any]  # for programs: the ids and the findings
@@ -46,7 +47,17 @@ def make_test_message(channel: str) -> AlertMessage:
 
 
 def make_campaign_message(report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
-    """The message about a report; `findings` are those of the rules of the channel."""
+    """The message about a campaign that has ended; `findings` are those of the rules of the channel."""
+    return _make_message(CAMPAIGN, f"Corral: campaign {report['campaign_id']} is {report['status']}", report, findings)
+
+
+def make_threshold_message(report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
+    """The message about a campaign that goes on."""
+    subject = f"Corral: campaign {report['campaign_id']} needs attention while it runs"
+    return _make_message(THRESHOLD, subject, report, findings)
+
+
+def _make_message(event: str, subject: str, report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
     lines = [each.message for each in findings]
     more = [f"and {len(lines) - _MAX_LINES} more"] if len(lines) > _MAX_LINES else []
     about = {
@@ -54,8 +65,7 @@ def make_campaign_message(report: Mapping[str, Any], findings: Sequence[Any]) ->
         "status": report["status"],
         "findings": [{"site": each.site, "rule": each.rule, "message": each.message} for each in findings],
     }
-    subject = f"Corral: campaign {report['campaign_id']} is {report['status']}"
-    return AlertMessage(CAMPAIGN, subject, (*lines[:_MAX_LINES], *more), about)
+    return AlertMessage(event, subject, (*lines[:_MAX_LINES], *more), about)
 
 
 def webhook_body(message: AlertMessage, delivery_id: str) -> bytes:
@@ -67,6 +77,7 @@ def slack_body(message: AlertMessage) -> bytes:
     return json.dumps({"text": message.text}, ensure_ascii=False).encode()
 
 
-def sign(secret: str, delivery_id: str, body: bytes) -> str:
-    """The signature of a webhook: HMAC-SHA256 of the delivery id, a dot and the body."""
-    return "v1=" + hmac.new(secret.encode(), f"{delivery_id}.".encode() + body, hashlib.sha256).hexdigest()
+def sign(secret: str, timestamp: str, delivery_id: str, body: bytes) -> str:
+    """The signature of a webhook: HMAC-SHA256 of the time, the delivery id and the body, separated by dots."""
+    signed = f"{timestamp}.{delivery_id}.".encode() + body
+    return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

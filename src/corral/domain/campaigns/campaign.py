@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
 from corral.domain.campaigns.site_work import progress
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts
@@ -36,6 +37,7 @@ class CampaignSite(NamedTuple):
     run: Run | None
     counts: Counts
     spent: Spent
+    latency: Mapping[str, Any] = {}
 
     @property
     def has_ended(self) -> bool:
@@ -48,6 +50,7 @@ class Campaign(NamedTuple):
     ended_at: datetime | None
     report: Mapping[str, Any] | None  # written when it ended
     sites: tuple[CampaignSite, ...]
+    raised: RaisedAlerts = RaisedAlerts()
 
     @property
     def has_ended(self) -> bool:

@@ -14,6 +14,14 @@ _PERCENTILES = (50, 90, 95, 99)
 class LatencyHistogram:
     counts: "Counter[int]" = field(default_factory=Counter)
 
+    @staticmethod
+    def of(counts: Mapping[str, int] | None) -> "LatencyHistogram":
+        """Return the histogram of stored counts."""
+        return LatencyHistogram(Counter({int(bucket): count for bucket, count in (counts or {}).items()}))
+
+    def stored(self) -> dict[str, int]:
+        return {str(bucket): count for bucket, count in self.counts.items()}
+
     def add(self, milliseconds: float) -> None:
         self.counts[math.ceil(math.log(max(1.0, milliseconds), _RATIO))] += 1
 

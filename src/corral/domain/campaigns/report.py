@@ -2,25 +2,21 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from corral.domain.alerts.channel import AlertRules
 from corral.domain.campaigns.campaign import Campaign, CampaignSite, campaign_progress, site_progress
 from corral.domain.campaigns.latency import p95_seconds
+from corral.domain.campaigns.raised_alerts import ReportFinding
 from corral.domain.cost.spent import Prices, describe_cost
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.hosts.breaker import BreakerState
 from corral.domain.hosts.limiter import StoredHost, host_key_of_url
 
 _MAX_SHOWN = 20
-
-
-class ReportFinding(NamedTuple):
-    """Something to look at; `rule` is what raises an alert."""
-
-    site: str
-    rule: str  # status, error_rate, p95_seconds, breaker, left_out
-    message: str
+# With fewer pages, a share or a percentile of a site that is under way says little.
+_ENOUGH_PAGES = 10
+_RATES = frozenset({"error_rate", "p95_seconds"})
 
 
 def make_report(campaign: Campaign, hosts: Sequence[StoredHost], prices: Prices) -> dict[str, Any]:
@@ -45,15 +41,17 @@ def _report_site(each: CampaignSite, hosts: Sequence[StoredHost], prices: Prices
     run = each.run
     told = site_progress(each)
     payload = None if run is None else run.payload.read(CrawlPayload)
-    keys = {host_key_of_url(url) for url in payload.start_urls} if payload else set()
     stats: Mapping[str, Any] = {} if run is None else run.stats
     proxy = payload.proxy if payload else None
     is_proxied = proxy is not None and not proxy.is_direct
-    open_at = [host.host_key for host in hosts if host.host_key in keys and host.state is not BreakerState.CLOSED]
+    open_at = [host.host_key for host in hosts if host.state is not BreakerState.CLOSED]
+    if open_at:  # seldom; a site may have many URLs
+        keys = {host_key_of_url(url) for url in payload.start_urls} if payload else set()
+        open_at = [host_key for host_key in open_at if host_key in keys]
     return {
         **told,
         "errors": count_errors(stats.get("reasons") or {}),
-        "latency": stats.get("latency") or {},
+        "latency": stats.get("latency") or dict(each.latency),
         "breakers_open": sorted(open_at),
         "proxy": proxy.redacted if proxy is not None and is_proxied else None,
         "left_out": stats.get("left_out") or {},
@@ -83,6 +81,16 @@ def find_findings(report: Mapping[str, Any], rules: AlertRules) -> list[ReportFi
     found: list[ReportFinding] = []
     for site in report["sites"]:
         found += _find_of_site(site, rules)
+    return found
+
+
+def find_early_findings(report: Mapping[str, Any], rules: AlertRules) -> list[ReportFinding]:
+    """Return what the rules find in the report of a campaign that goes on: rates only of sites with enough pages."""
+    found: list[ReportFinding] = []
+    for site in report["sites"]:
+        tried = site.get("done", 0) + site.get("failed", 0)
+        is_known = tried >= _ENOUGH_PAGES or site.get("finished_at") is not None
+        found += [each for each in _find_of_site(site, rules) if is_known or each.rule not in _RATES]
     return found
 
 

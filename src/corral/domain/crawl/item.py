@@ -189,6 +189,7 @@ class Batch(NamedTuple):
     held_back: list[dict[str, Any]] | None = None  # in answer to the last report: URLs that trap detection held back
     row_keys: dict[str, Any] | None = None  # in answer to the last report, with a record key: see describe_keys
     spent: Spent = Spent()  # total of the crawl so far
+    latency: dict[str, Any] | None = None  # in answer to the last report: percentiles of the times of all pages
 
 
 class StoredItem(NamedTuple):

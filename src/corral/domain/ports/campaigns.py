@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from corral.domain.alerts.channel import AlertChannel
 from corral.domain.campaigns.campaign import Campaign, NewSite
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
 from corral.domain.runs.event import EventDraft
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import NewRun, Run
@@ -34,6 +35,12 @@ class CampaignStore(Protocol):
         alerts: Sequence[tuple[NewRun, Sequence[EventDraft]]] = (),
     ) -> bool:
         """Write the report of a campaign that has ended, and the runs of its alerts; False if another node has."""
+        ...
+
+    async def raise_alerts(
+        self, campaign_id: str, raised: RaisedAlerts, alerts: Sequence[tuple[NewRun, Sequence[EventDraft]]]
+    ) -> bool:
+        """Write the runs of alerts of a campaign that goes on; False if another node was first, or it has ended."""
         ...
 
     async def forget(self, older_than_s: float) -> int:

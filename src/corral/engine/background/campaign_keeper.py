@@ -1,13 +1,15 @@
 """Follow open campaigns on every node: start sites whose dependencies have ended, and close ended campaigns."""
 
 import asyncio
+import functools
 import itertools
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 import structlog
 
 from corral.domain.campaigns.campaign import Campaign, campaign_progress
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
 from corral.domain.errors import CampaignNotFound, StorageError, StorageMoved
 from corral.domain.ports.campaigns import CampaignStore
 from corral.domain.runs.event import EventDraft, EventKind
@@ -22,7 +24,14 @@ _KEPT_S = 90 * 86_400.0
 
 Mirror = Callable[[dict[str, Any]], Awaitable[None]]
 MakeReport = Callable[[Campaign], Awaitable[dict[str, Any]]]
-MakeAlerts = Callable[[dict[str, Any]], Awaitable[list[NewRun]]]
+
+
+class MakeAlerts(Protocol):
+    async def make_last_alerts(self, report: Mapping[str, Any], raised: RaisedAlerts) -> list[NewRun]: ...
+
+    async def make_early_alerts(
+        self, read_report: Callable[[], Awaitable[Mapping[str, Any]]], raised: RaisedAlerts
+    ) -> tuple[list[NewRun], RaisedAlerts]: ...
 
 
 async def mirror_nowhere(_: dict[str, Any]) -> None:
@@ -37,13 +46,13 @@ class CampaignKeeper:
         store: CampaignStore,
         wake: Waker,
         make_report: MakeReport,
-        make_alerts: MakeAlerts,
+        alerts: MakeAlerts,
         mirror: Mirror = mirror_nowhere,
     ) -> None:
         self._store = store
         self._wake = wake
         self._make_report = make_report
-        self._make_alerts = make_alerts
+        self._alerts = alerts
         self._mirror = mirror
         self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes only chosen runs
 
@@ -75,12 +84,26 @@ class CampaignKeeper:
         await self._mirror(campaign_progress(campaign))
         if campaign.has_ended:
             await self._end(campaign)
+        else:
+            await self._raise_alerts(campaign)
+
+    async def _raise_alerts(self, campaign: Campaign) -> None:
+        """Judge the thresholds while the campaign goes on."""
+        alerts, raised = await self._alerts.make_early_alerts(
+            functools.partial(self._make_report, campaign), campaign.raised
+        )
+        if alerts and await self._store.raise_alerts(campaign.id, raised, _draft(campaign, alerts)):
+            self.take_alerts([run.id for run in alerts])
+            self._wake(*alerts)
 
     async def _end(self, campaign: Campaign) -> None:
         report = await self._make_report(campaign)
-        alerts = await self._make_alerts(report)
-        report["alerts"] = [run.id for run in alerts]
-        drafts = [(run, [EventDraft(EventKind.CREATED, {"campaign": campaign.id})]) for run in alerts]
-        if await self._store.end(campaign.id, report, drafts) and alerts:
-            self.take_alerts(report["alerts"])
+        alerts = await self._alerts.make_last_alerts(report, campaign.raised)
+        report["alerts"] = [*campaign.raised.runs, *(run.id for run in alerts)]
+        if await self._store.end(campaign.id, report, _draft(campaign, alerts)) and alerts:
+            self.take_alerts([run.id for run in alerts])
             self._wake(*alerts)
+
+
+def _draft(campaign: Campaign, alerts: Sequence[NewRun]) -> list[tuple[NewRun, Sequence[EventDraft]]]:
+    return [(run, [EventDraft(EventKind.CREATED, {"campaign": campaign.id})]) for run in alerts]

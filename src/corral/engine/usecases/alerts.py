@@ -1,11 +1,17 @@
 """Channels of alerts, and the runs that deliver messages to them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from corral.domain.alerts.channel import AlertChannel, ChannelDraft
-from corral.domain.alerts.message import AlertMessage, make_campaign_message, make_test_message
-from corral.domain.campaigns.report import find_findings
+from corral.domain.alerts.message import (
+    AlertMessage,
+    make_campaign_message,
+    make_test_message,
+    make_threshold_message,
+)
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
+from corral.domain.campaigns.report import find_early_findings, find_findings
 from corral.domain.jobs.job import Priority
 from corral.domain.net.address import EgressPolicy
 from corral.domain.ports.campaigns import AlertStore
@@ -49,14 +55,31 @@ class Alerts:
         self._wake(stored)
         return stored
 
-    async def make_alerts(self, report: Mapping[str, Any]) -> list[NewRun]:
-        """Return the deliveries of a report: one per channel whose rules match."""
+    async def make_last_alerts(self, report: Mapping[str, Any], raised: RaisedAlerts) -> list[NewRun]:
+        """Return the deliveries of the report of an ended campaign: what its earlier alerts have not named."""
         deliveries = []
         for channel in await self._store.channels():
-            findings = find_findings(report, channel.rules)
+            findings = raised.choose_rest(channel.name, find_findings(report, channel.rules))
             if findings:
                 deliveries.append(make_delivery(channel, make_campaign_message(report, findings)))
         return deliveries
+
+    async def make_early_alerts(
+        self, read_report: Callable[[], Awaitable[Mapping[str, Any]]], raised: RaisedAlerts
+    ) -> tuple[list[NewRun], RaisedAlerts]:
+        """Return the deliveries of a campaign that goes on, and all its alerts with these."""
+        channels = await self._store.channels()
+        if not channels:
+            return [], raised
+        report = await read_report()
+        found = {each.name: raised.choose_new(each.name, find_early_findings(report, each.rules)) for each in channels}
+        found = {name: findings for name, findings in found.items() if findings}
+        deliveries = [
+            make_delivery(each, make_threshold_message(report, found[each.name]))
+            for each in channels
+            if each.name in found
+        ]
+        return deliveries, raised.plus(found, [run.id for run in deliveries]) if found else raised
 
 
 def make_delivery(channel: AlertChannel, message: AlertMessage) -> NewRun:

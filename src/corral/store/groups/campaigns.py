@@ -5,6 +5,7 @@ from typing import Any
 
 from corral.domain.alerts.channel import AlertChannel
 from corral.domain.campaigns.campaign import Campaign, NewSite
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import Run
 from corral.store.database import Database
@@ -37,6 +38,9 @@ class SqlCampaignStore:
 
     async def end(self, campaign_id: str, report: Mapping[str, Any], alerts: Sequence[campaigns.AddedRun] = ()) -> bool:
         return await self._db.write(lambda tx: campaigns.end(tx, campaign_id, report, alerts))
+
+    async def raise_alerts(self, campaign_id: str, raised: RaisedAlerts, alerts: Sequence[campaigns.AddedRun]) -> bool:
+        return await self._db.write(lambda tx: campaigns.raise_alerts(tx, campaign_id, raised, alerts))
 
     async def forget(self, older_than_s: float) -> int:
         return await self._db.write(lambda tx: campaigns.forget(tx, older_than_s))

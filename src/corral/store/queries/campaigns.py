@@ -6,6 +6,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.campaigns.campaign import Campaign, CampaignSite, NewSite, find_ready
+from corral.domain.campaigns.latency import LatencyHistogram
+from corral.domain.campaigns.raised_alerts import RaisedAlerts
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts
 from corral.domain.errors import CampaignNotFound
@@ -22,10 +24,10 @@ from corral.store.tx import LAST_ID, Row, Tx, first, insert_all, param, values
 
 AddedRun = tuple[NewRun, Sequence[EventDraft]]
 
-_ADD = insert_all(campaigns, without=("ended_at", "report"))
+_ADD = insert_all(campaigns, without=("ended_at", "report", "raised", "raised_count"))
 _ADD_SITE = insert_all(campaign_sites)
 _GET = sa.select(campaigns).where(campaigns.c.id == param("id"))
-_COUNTED = tuple(crawls.c[name] for name in (*Counts._fields, *Spent._fields))
+_COUNTED = tuple(crawls.c[name] for name in (*Counts._fields, *Spent._fields, "latency"))
 _SITES = (
     sa.select(campaign_sites, *runs.columns, *_COUNTED)
     .select_from(
@@ -58,6 +60,16 @@ _END = (
     sa.update(campaigns)
     .where(campaigns.c.id == param("id"), campaigns.c.ended_at.is_(None))
     .values(ended_at=param("now"), report=param("report"))
+)
+# Only the caller that saw the latest alerts adds to them: two nodes may judge a campaign at the same moment.
+_RAISE = (
+    sa.update(campaigns)
+    .where(
+        campaigns.c.id == param("id"),
+        campaigns.c.ended_at.is_(None),
+        campaigns.c.raised_count == param("before"),
+    )
+    .values(raised=param("raised"), raised_count=param("before") + 1)
 )
 _OLD = campaigns.c.ended_at < param("before")
 _FORGET_SITES = sa.delete(campaign_sites).where(campaign_sites.c.campaign_id.in_(sa.select(campaigns.c.id).where(_OLD)))
@@ -98,18 +110,21 @@ def get(tx: Tx, campaign_id: str) -> Campaign:
     row = first(tx.all(_GET, values(id=campaign_id)))
     if row is None:
         raise CampaignNotFound(campaign_id)
-    id_, created_at, ended_at, report = row
+    id_, created_at, ended_at, report, raised, rounds = row
     sites = tuple(_site(each) for each in tx.all(_SITES, values(id=campaign_id)))
-    return Campaign(id_, at(created_at), maybe_at(ended_at), None if report is None else from_json(report), sites)
+    stored = None if report is None else from_json(report)
+    alerts = RaisedAlerts.of({} if raised is None else from_json(raised), int(rounds))
+    return Campaign(id_, at(created_at), maybe_at(ended_at), stored, sites, alerts)
 
 
 def _site(row: Row) -> CampaignSite:
     _, site, _, run_id, waits_for, released_at = row[:_SITE_COLUMNS]
     of_run, of_crawl = row[_SITE_COLUMNS : _SITE_COLUMNS + _RUN_COLUMNS], row[_SITE_COLUMNS + _RUN_COLUMNS :]
     run = None if of_run[0] is None else run_of(of_run)
-    numbers = [int(number or 0) for number in of_crawl]
+    numbers = [int(number or 0) for number in of_crawl[:-1]]
+    latency = LatencyHistogram.of(None if of_crawl[-1] is None else from_json(of_crawl[-1])).document()
     counts, spent = Counts(*numbers[: len(Counts._fields)]), Spent(*numbers[len(Counts._fields) :])
-    return CampaignSite(site, run_id, tuple(from_json(waits_for)), released_at is not None, run, counts, spent)
+    return CampaignSite(site, run_id, tuple(from_json(waits_for)), released_at is not None, run, counts, spent, latency)
 
 
 def list_open(tx: Tx) -> list[str]:
@@ -140,6 +155,15 @@ def end(tx: Tx, campaign_id: str, report: Mapping[str, Any], alerts: Sequence[Ad
     """Write the report of an ended campaign, and the runs of its alerts; False if another node has done so."""
     is_ours = tx.run(_END, values(id=campaign_id, now=tx.wall_ms, report=to_json(dict(report)))) == 1
     if is_ours and alerts:
+        runs_queries.add(tx, alerts)
+    return is_ours
+
+
+def raise_alerts(tx: Tx, campaign_id: str, raised: RaisedAlerts, alerts: Sequence[AddedRun]) -> bool:
+    """Write the runs of alerts of a campaign that goes on; False if another node has raised some, or it has ended."""
+    key = values(id=campaign_id, before=raised.rounds - 1, raised=to_json(raised.document()))
+    is_ours = tx.run(_RAISE, key) == 1
+    if is_ours:
         runs_queries.add(tx, alerts)
     return is_ours
 

@@ -51,7 +51,7 @@ def make_site_parts(app: App, books: SiteBooks) -> SiteParts:
     )
     alerts = Alerts(app.store.alerts, app.store.runs, egress, seal, app.wake)
     report = functools.partial(report_campaign, app.store, prices_of(app.settings))
-    keeper = CampaignKeeper(app.store.campaigns, app.wake, report, alerts.make_alerts, _make_mirror(app.settings))
+    keeper = CampaignKeeper(app.store.campaigns, app.wake, report, alerts, _make_mirror(app.settings))
     return SiteParts(books, campaigns, keeper, Costs(app.store, prices_of(app.settings)), alerts, report)
 
 

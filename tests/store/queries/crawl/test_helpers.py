@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from corral.domain.crawl.crawl import Bounds
-from corral.domain.crawl.item import BatchReport, DiscoveredLink
+from corral.domain.crawl.crawl import Bounds, ItemState
+from corral.domain.crawl.item import BatchReport, DiscoveredLink, ItemResult
 from corral.domain.crawl.sharing import host_key_of_template, host_key_of_url
 from corral.domain.runs.run import CRAWL_HELPER, RunAction, RunState
 from corral.store.store import Store
@@ -268,3 +268,19 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     assert [event.message for event in told] == ["Helper joined", "Helper left"]
     assert told[0].meta == {"helper": helper.lease.run_id, "number": 1, "worker": OTHER}
     await check_history(store, crawl.lease.run_id)
+
+
+async def test_the_times_of_pages_that_helpers_fetched_count_too(store: Store) -> None:
+    crawl, helper = await share_crawl(store)
+    quick, slow = next(iter(crawl.held.values())), next(iter(helper.held.values()))
+    deferred = list(helper.held.values())[1]
+    await crawl.step(done(quick)._replace(took_ms=100, requests=1))
+    await helper.step(
+        done(slow)._replace(took_ms=5_000, requests=1),
+        ItemResult(deferred.id, deferred.key, ItemState.PENDING, took_ms=60_000),
+    )
+    latency = (await crawl.step(want=0, is_last=True)).latency
+    assert latency is not None
+    assert latency["pages"] == 2, "a page that was never requested does not count"
+    assert 100 <= latency["p50_ms"] <= 110
+    assert 5_000 <= latency["p99_ms"] <= 5_500

@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from corral.domain.campaigns.campaign import NewSite
+from corral.domain.campaigns.raised_alerts import RaisedAlerts, ReportFinding
 from corral.domain.crawl.item import DiscoveredLink
-from corral.domain.errors import CampaignNotFound
+from corral.domain.errors import CampaignNotFound, RunNotFound
 from corral.domain.runs.event import fold
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import CRAWL, RunAction, RunState
@@ -63,3 +64,24 @@ async def test_a_campaign_ends_once_and_a_key_starts_it_once(store: Store) -> No
     assert await store.campaigns.newest(None, 10) == []
     with pytest.raises(CampaignNotFound):
         await store.campaigns.get(new_id())
+
+
+async def test_alerts_of_a_running_campaign_are_raised_by_one_node_only(store: Store) -> None:
+    campaign_id, _ = await store.campaigns.add(new_id(), [a_site("a")])
+    known = (await store.campaigns.get(campaign_id)).raised
+    assert known == RaisedAlerts()
+    alerts = [a_run(kind="alert"), a_run(kind="alert")]
+    found = {"ops": [ReportFinding("a", "error_rate", "failing")]}
+    nodes = [
+        store.campaigns.raise_alerts(campaign_id, known.plus(found, [alert.id]), [(alert, CREATED)]) for alert in alerts
+    ]
+    assert sorted(await asyncio.gather(*nodes)) == [False, True]
+    raised = (await store.campaigns.get(campaign_id)).raised
+    assert (raised.by_channel, raised.rounds) == ({"ops": frozenset({("a", "error_rate")})}, 1)
+    [winner] = raised.runs
+    assert (await store.runs.get(winner)).kind == "alert"
+    [loser] = {alert.id for alert in alerts} - {winner}
+    with pytest.raises(RunNotFound):
+        await store.runs.get(loser)
+    await store.campaigns.end(campaign_id, {})
+    assert not await store.campaigns.raise_alerts(campaign_id, raised.plus(found, []), [])

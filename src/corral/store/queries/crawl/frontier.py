@@ -48,15 +48,16 @@ from corral.store.queries.crawl import traps as item_traps
 from corral.store.queries.crawl.assignment import AssignedRows
 from corral.store.queries.crawl.helpers import COUNTED, CrawlStepContext
 from corral.store.queries.runs import runs as runs_queries
+from corral.store.rows import to_json
 from corral.store.tables import crawls
 from corral.store.tx import Tx, insert_all, param, values
 
-_OPEN = insert_all(crawls, without=("suspects", "copied", "has_helpers"))
+_OPEN = insert_all(crawls, without=("suspects", "copied", "has_helpers", "latency"))
 _SAVE_COUNTS = (
     sa.update(crawls)
     .where(crawls.c.run_id == param("run_id"))
     .values(
-        {name: param(name) for name in (*COUNTED, "epoch", "updated_at")}
+        {name: param(name) for name in (*COUNTED, "epoch", "updated_at", "latency")}
         | {"current_url": sa.func.coalesce(param("current_url"), crawls.c.current_url)}
     )
 )
@@ -101,6 +102,8 @@ def step(tx: Tx, lease: Lease, report: BatchReport, bounds: Bounds) -> Batch | N
     _save_counts(tx, context, leased)
     counts = context.counts
     batch = Batch(leased, context.item_counts, counts["size"], next_due_s, dropped=counts["dropped"], traps=traps)
+    if report.is_last:
+        batch = batch._replace(latency=context.latency.document())
     return assignment.complete_batch(
         tx, context, assigned, batch._replace(merged=counts["merged"], spent=Spent.of(counts)), room
     )
@@ -156,7 +159,8 @@ def _save_counts(tx: Tx, context: CrawlStepContext, leased: Sequence[Item]) -> N
     epoch = context.lease.epoch if context.is_coordinator else context.epoch
     current_url = leased[-1].url if leased else None
     key = values(run_id=context.run_id, epoch=epoch, current_url=current_url, updated_at=tx.wall_ms)
-    tx.run(_SAVE_COUNTS, {**key, **{name: context.counts[name] for name in COUNTED}})
+    latency = to_json(context.latency.stored())
+    tx.run(_SAVE_COUNTS, {**key, "latency": latency, **{name: context.counts[name] for name in COUNTED}})
 
 
 def close(tx: Tx, run_id: str) -> bool:

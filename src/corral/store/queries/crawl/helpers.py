@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from corral.domain.campaigns.latency import LatencyHistogram
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Bounds, Counts, ItemState
 from corral.domain.crawl.item import MAX_ROWS, Batch
@@ -18,6 +19,7 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.queries import events
 from corral.store.queries.crawl import host_limits
+from corral.store.rows import from_json
 from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items, runs
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
@@ -35,6 +37,7 @@ _OF_HELPER = items.c.helper == param("helper")
 _COLUMNS = (
     *(crawls.c.epoch, crawls.c.suspects, crawls.c.copied, crawls.c.has_helpers),
     *(crawls.c[name] for name in COUNTED),
+    crawls.c.latency,
 )
 _AND_RUN = crawls.join(runs, runs.c.id == crawls.c.run_id)
 # This locks the row of the run: a cancellation either waits for this transaction or is visible to it.
@@ -123,6 +126,7 @@ class CrawlStepContext(NamedTuple):
     copied: int
     has_helpers: bool
     counts: "Counter[str]"  # changed along with the items, and saved at the end of the step
+    latency: LatencyHistogram  # the same, of the times of pages
 
     @property
     def is_coordinator(self) -> bool:
@@ -159,9 +163,10 @@ def verify_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Bat
 
 def _context(lease: Lease, bounds: Bounds, number: int, row: Row) -> CrawlStepContext:
     run_id = lease.run_id if number == COORDINATOR else str(lease.run.parent_id)
-    counts = Counter(dict(zip(COUNTED, map(int, row[4:]), strict=True)))
+    counts = Counter(dict(zip(COUNTED, map(int, row[4:-1]), strict=True)))
     epoch, has_suspects, copied, has_helpers = int(row[0]), bool(row[1]), int(row[2]), bool(row[3])
-    return CrawlStepContext(lease, bounds, run_id, number, epoch, has_suspects, copied, has_helpers, counts)
+    latency = LatencyHistogram.of(None if row[-1] is None else from_json(row[-1]))
+    return CrawlStepContext(lease, bounds, run_id, number, epoch, has_suspects, copied, has_helpers, counts, latency)
 
 
 def _verify_helper_lease(tx: Tx, lease: Lease, bounds: Bounds) -> CrawlStepContext | Batch | None:

@@ -13,7 +13,6 @@ from typing import Any
 
 import structlog
 
-from corral.domain.campaigns.latency import LatencyHistogram
 from corral.domain.cost.spent import SPENT, Spent
 from corral.domain.crawl.budgets import find_stop
 from corral.domain.crawl.crawl import (
@@ -118,7 +117,6 @@ class _Crawl:
         self._logged_out = 0  # pages in a row that asked for a login despite the session
         self._needs_login: Failed | None = None
         self._proxy = ProxyWatch(policy, plan.retry_attempts, task.run_id)
-        self._latency = LatencyHistogram()  # of the pages that this worker fetched
 
     async def run(self) -> Outcome:
         try:
@@ -221,7 +219,6 @@ class _Crawl:
                 self._send_back_followers(item, ended)
                 ended = self._result_of_deferral(item, ended)
             else:
-                self._latency.add((time.monotonic() - began) * 1000)
                 self._watch_login(item, ended)
                 self._proxy.note(ended)
             if isinstance(ended, Failed):
@@ -361,7 +358,7 @@ class _Crawl:
             return self._needs_login
         counts, reasons = last.counts, last.reasons or {}
         stats: dict[str, Any] = {**counts._asdict(), "discovered": counts.discovered, "bytes": last.size}
-        stats |= {SPENT: last.spent._asdict(), "latency": self._latency.document()}
+        stats |= {SPENT: last.spent._asdict(), "latency": last.latency or {}}
         held_back = last.held_back or []
         stats |= {"reasons": reasons, "links_dropped": last.dropped, "held_back": held_back, "merged": last.merged}
         if last.changes is not None:
