@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -106,6 +107,54 @@ async def test_outputs_retries_timeouts_and_failures(orchestrator: JobOrchestrat
     assert [each.id for each in await orchestrator.get_recoverable_workflows()] == [workflow.id]
 
 
+async def test_whatever_a_handler_raises_is_the_failure_of_its_step(orchestrator: JobOrchestrator) -> None:
+    async def leave() -> None:
+        sys.exit(3)
+
+    def leave_thread() -> None:
+        sys.exit(4)
+
+    async def cancel() -> None:
+        raise asyncio.CancelledError("by itself")
+
+    def stop() -> None:
+        raise StopIteration
+
+    class Odd(BaseException): ...
+
+    async def odd() -> None:
+        raise Odd("odd")
+
+    handlers = (leave, leave_thread, cancel, stop, odd)
+    definition = a_definition(*(WorkflowStep(each.__name__, "x", each, max_retries=0) for each in handlers))
+    workflow = await orchestrator.create_workflow(1, definition)
+    result = await asyncio.wait_for(orchestrator.execute_workflow(workflow.id, definition), 20 * SLACK)
+    assert [task["error_message"] for task in result["tasks"]] == [
+        "SystemExit: 3",
+        "SystemExit: 4",
+        "CancelledError: by itself",
+        "RuntimeError: the handler raised StopIteration",
+        "Odd: odd",
+    ]
+
+
+async def test_functions_in_threads_do_not_wait_for_each_other(orchestrator: JobOrchestrator) -> None:
+    together = threading.Barrier(40)
+
+    async def numbers() -> list[int]:
+        return list(range(40))
+
+    def meet(inputs: dict[str, Any]) -> int:
+        together.wait(20 * SLACK)
+        return int(inputs["item"])
+
+    fan_out = WorkflowStep("meet", "x", meet, 0, [0], for_each="${steps.numbers.output.value}", timeout=20 * SLACK)
+    definition = a_definition(WorkflowStep("numbers", "x", numbers), fan_out)
+    workflow = await orchestrator.create_workflow(1, definition)
+    result = await orchestrator.execute_workflow(workflow.id, definition)
+    assert [each["value"] for each in result["results"]["meet"]["items"]] == list(range(40))
+
+
 async def test_a_failed_workflow_is_recovered_without_repeating_what_completed(orchestrator: JobOrchestrator) -> None:
     seen: list[str] = []
     is_broken = True
@@ -188,6 +237,12 @@ async def test_definitions_are_validated_and_versions_are_told_apart(orchestrato
         a_definition().validate()
     with pytest.raises(InvalidWorkflow, match="max_retries"):
         a_definition(WorkflowStep("a", "x", nothing, max_retries=99)).validate()
+
+    def greedy(first: int, second: int) -> None: ...
+
+    with pytest.raises(InvalidWorkflow) as refused:
+        a_definition(WorkflowStep("a", "x", None), WorkflowStep("b", "x", greedy, dependencies=[7])).validate()  # type: ignore[arg-type]
+    assert len(refused.value.problems) == 3, refused.value
     first, other = a_definition(WorkflowStep("a", "x", nothing)), a_definition(WorkflowStep("b", "x", nothing))
     assert first.validate()
     workflow = await orchestrator.create_workflow(1, first)

@@ -15,6 +15,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 # Below the longest line of the result protocol.
 _MAX_BYTES = 1024 * 1024 - 64
 
@@ -25,14 +27,16 @@ def main(arguments: list[str]) -> int:
     sys.path.insert(0, str(Path.cwd()))
     try:
         result = call(find_function(name), given["inputs"], given["args"])
-        text = json.dumps({"record": shape_output(result)}, ensure_ascii=False)
-    except Exception as error:  # noqa: BLE001 - whatever the function raises is the failure of the step
+        text = orjson.dumps({"record": shape_output(result)}, option=orjson.OPT_NON_STR_KEYS)
+    except (KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever the function raises, also sys.exit, is the failure of the step
         traceback.print_exc()
         return _send({"error": {"message": f"{type(error).__name__}: {error}"[:2000]}}, 1)
-    if len(text.encode()) > _MAX_BYTES:
+    if len(text) > _MAX_BYTES:
         told = f"{name} returned more than {_MAX_BYTES:,} bytes of JSON; write a file and return its path"
         return _send({"error": {"message": told}}, 1)
-    os.write(_descriptor(), text.encode() + b"\n")
+    _write(text)
     return _send({"done": {"records": 1}}, 0)
 
 
@@ -77,8 +81,15 @@ def _descriptor() -> int:
 
 
 def _send(message: dict[str, Any], status: int) -> int:
-    os.write(_descriptor(), json.dumps(message).encode() + b"\n")
+    _write(json.dumps(message).encode())
     return status
+
+
+def _write(line: bytes) -> None:
+    """Write a whole line: a pipe may take only a part of it at once."""
+    left = memoryview(line + b"\n")
+    while left:
+        left = left[os.write(_descriptor(), left) :]
 
 
 if __name__ == "__main__":

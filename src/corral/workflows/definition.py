@@ -1,16 +1,20 @@
 """Definitions of workflows in Python."""
 
 import asyncio
+import contextvars
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.workflows.parse import make_key, parse_workflow
-from corral.domain.workflows.spec import DEFAULT_RECOVERIES, DEFAULT_RETRIES, LOCAL_STEP, WorkflowSpec
+from corral.domain.workflows.parse import parse_workflow
+from corral.domain.workflows.spec import DEFAULT_RECOVERIES, DEFAULT_RETRIES, LOCAL_STEP, InvalidWorkflow, WorkflowSpec
+from corral.engine.workflows.local import MAX_AT_ONCE
 from corral.runtime.python_step import choose_arguments
 
 Handler = Callable[..., Any] | str
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 @dataclass
@@ -30,16 +34,12 @@ class WorkflowStep:
     estimated_duration: float | None = None
     when: str | None = None
     for_each: str | None = None
-
-    @property
-    def key(self) -> str:
-        return make_key(self.name)
+    allow_failures: bool = False
 
     def document(self) -> dict[str, Any]:
         is_local = not isinstance(self.handler, str)
         config = {"function": self.handler} if isinstance(self.handler, str) else {"handler": _name_of(self.handler)}
         return {
-            "key": self.key,
             "name": self.name,
             "type": self.task_type,
             "kind": LOCAL_STEP if is_local else "python",
@@ -50,6 +50,7 @@ class WorkflowStep:
             "estimated_duration": self.estimated_duration,
             "when": self.when,
             "for_each": self.for_each,
+            "allow_failures": self.allow_failures,
         }
 
 
@@ -65,28 +66,67 @@ class WorkflowDefinition:
         return True
 
     def spec(self) -> WorkflowSpec:
-        return parse_workflow(
-            {
-                "name": self.name,
-                "max_recovery_attempts": self.max_recovery_attempts,
-                "steps": [step.document() for step in self.steps],
-            }
-        )
+        document = {
+            "name": self.name,
+            "max_recovery_attempts": self.max_recovery_attempts,
+            "steps": [step.document() for step in self.steps],
+        }
+        problems = [problem for step in self.steps if (problem := _check_handler(step)) is not None]
+        try:
+            spec = parse_workflow(document)
+        except InvalidWorkflow as error:
+            raise InvalidWorkflow([*error.problems, *problems]) from None
+        if problems:
+            raise InvalidWorkflow(problems)
+        return spec
 
     def handlers(self) -> dict[str, Callable[[Mapping[str, Any]], Awaitable[Any]]]:
         """The handlers of this process, by the keys of their steps."""
-        return {step.key: _wrap(step.handler) for step in self.steps if not isinstance(step.handler, str)}
+        # The threads of the event loop are few: handlers would wait for one while their timeouts run.
+        threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="handler")
+        keys = [step.key for step in self.spec().steps]
+        return {
+            key: _wrap(step.handler, threads)
+            for key, step in zip(keys, self.steps, strict=True)
+            if not isinstance(step.handler, str)
+        }
 
 
-def _wrap(handler: Callable[..., Any]) -> Callable[[Mapping[str, Any]], Awaitable[Any]]:
+def _check_handler(step: WorkflowStep) -> str | None:
+    if isinstance(step.handler, str):
+        return None
+    handler: object = step.handler
+    if not callable(handler):
+        return f"{step.name}: the handler is a coroutine function, a function, or the text module:function"
+    try:
+        parameters = inspect.signature(handler).parameters.values()
+    except (TypeError, ValueError):  # some functions written in C have no signature
+        return None
+    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
+    is_keyword = any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
+    if len(needed) > 1 or is_keyword:
+        return f"{step.name}: the handler needs the arguments {', '.join(needed)}; it gets one at most, the inputs"
+    return None
+
+
+def _wrap(handler: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable[[Mapping[str, Any]], Awaitable[Any]]:
     async def call(inputs: Mapping[str, Any]) -> Any:
         arguments = choose_arguments(handler, inputs, {})
-        if not inspect.iscoroutinefunction(handler):
-            result = await asyncio.to_thread(handler, *arguments)
-            return await result if inspect.isawaitable(result) else result
-        return await handler(*arguments)
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*arguments)
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        result = await loop.run_in_executor(threads, context.run, _call_in_thread, handler, arguments)
+        return await result if inspect.isawaitable(result) else result
 
     return call
+
+
+def _call_in_thread(handler: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+    try:
+        return handler(*arguments)
+    except StopIteration as error:  # a future does not take it, and would never be done
+        raise RuntimeError("the handler raised StopIteration") from error
 
 
 def _name_of(handler: Callable[..., Any]) -> str:

@@ -34,6 +34,24 @@ def refuse(path):
 
 def wait(seconds):
     time.sleep(seconds)
+
+def leave():
+    raise SystemExit(0)
+
+def vanish():
+    os._exit(0)
+
+def surrogate():
+    return {"text": "\\ud800"}
+
+def large():
+    return {"text": "x" * 10_000_000}
+
+def odd():
+    return {"text": "${steps.x.output} \\0 \u4e0b\u8f7d", "nan": float("nan"), 1: 2}
+
+def size(inputs):
+    return {"bytes": sum(len(each["text"]) for each in inputs.values())}
 """
 
 
@@ -74,6 +92,21 @@ def test_a_definition_runs_to_its_end(corral: Corral) -> None:
     assert watched.json["status"] == "completed"
     assert [each["id"] for each in corral.here("workflow", "list", "--json").json] == [done.json["id"]]
     assert corral.here("workflow", "list", "--status", "failed").out.startswith("no such workflows")
+
+
+def test_odd_ends_of_functions_are_no_quiet_success(corral: Corral) -> None:
+    functions = ("leave", "vanish", "surrogate", "large", "odd")
+    path = write(corral, "odd", *(call(each, each, max_retries=0) for each in functions), call("size", "size", "odd"))
+    done = corral("workflow", "run", path, "--json")
+    assert done.code == 1
+    tasks = {task["key"]: task for task in done.json["tasks"]}
+    assert "SystemExit: 0" in tasks["leave"]["error_message"]
+    assert (tasks["vanish"]["status"], tasks["vanish"]["is_partial"]) == ("completed", True)
+    assert "before it returned" in tasks["vanish"]["error_message"]
+    assert "surrogates" in tasks["surrogate"]["error_message"]
+    assert "more than 1,048,512 bytes" in tasks["large"]["error_message"]
+    assert tasks["odd"]["result"] == {"text": "${steps.x.output}  下载", "nan": None, "1": 2}
+    assert tasks["size"]["result"] == {"bytes": len("${steps.x.output}  下载")}
 
 
 def test_a_failed_workflow_is_recovered_and_its_exit_code_says_so(corral: Corral) -> None:
@@ -151,7 +184,7 @@ def test_definitions_are_checked(corral: Corral) -> None:
     path = write(corral, "bad", {"key": "a", "kind": "x"}, {"key": "b", "kind": "python", "depends_on": ["c"]})
     checked = corral.here("workflow", "validate", path)
     assert checked.code == 2
-    assert checked.err.count("corral: ") == 2
+    assert checked.err.count("corral: ") == 3
     assert corral.here("workflow", "run", path).code == 2
     good = write(corral, "good", call("one", "count"), call("two", "count", "one"))
     assert corral.here("workflow", "validate", good).out == "good: 2 steps, valid\n"
@@ -159,6 +192,8 @@ def test_definitions_are_checked(corral: Corral) -> None:
     assert "would start workflow good" in corral.here("workflow", "run", good, "--dry-run").out
     assert corral.here("workflow", "validate", "nothing.yaml").code == 78
     assert corral.here("workflow", "validate").code == 2
+    (corral.folder / "twice.yaml").write_text("name: a\nsteps: []\nname: b\n")
+    assert "line 3: key 'name' stands twice" in corral.here("workflow", "validate", "twice.yaml").err
     (corral.folder / "broken.yaml").write_text("name: [")
     assert "line 1" in corral.here("workflow", "validate", "broken.yaml").err
     assert "crawl-then-export" in corral.here("workflow", "templates").out

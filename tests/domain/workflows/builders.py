@@ -16,3 +16,8 @@ def a_diamond() -> dict[str, Any]:
     return a_definition(
         a_step("a"), a_step("b", "a"), a_step("c", "a"), a_step("d", "b"), a_step("e", "c"), a_step("f", "d", "e")
     )
+
+
+def call(key: str, *needs: str, **changed: Any) -> dict[str, Any]:
+    """A step that receives the outputs of what it depends on."""
+    return {"key": key, "kind": "python", "config": {"function": "m:f"}, "depends_on": list(needs), **changed}

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from corral.domain.datasets.payload import DatasetPayload
+from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy
 from corral.domain.workflows.access import DefinitionSource, check_source, find_trusted_hosts
 from corral.domain.workflows.kinds.dataset import DATASET_STEP
@@ -71,3 +72,15 @@ def test_a_step_is_checked() -> None:
     found = DATASET_STEP.find_problems({"dataset": {"dataset_name": "x"}, "step": "paint"})
     assert "step is 'paint'" in found[0]
     assert any("categories is missing" in problem for problem in found)
+
+
+def test_text_that_looks_like_a_reference_does_not_hide_what_is_not_allowed_over_http() -> None:
+    document = {**config({"type": "urls", "file": "/etc/passwd"}), "categories": {"cats": ["${found}"]}}
+    context = StepContext("w", "download", -1, {}, None, (), {"exports": "/data/exports", "is_typed": False})
+    with pytest.raises(BadInput, match="reads a file or executes code"):
+        DATASET_STEP.make_child({"dataset": document, "step": "download"}, context)
+
+
+def test_a_step_has_the_timeout_of_its_definition() -> None:
+    child = DATASET_STEP.make_child({"dataset": config(), "step": "download"}, StepContext("w", "a", -1, {}, 7.0))
+    assert child.payload.document()["timeout_s"] == 7.0

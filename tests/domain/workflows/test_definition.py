@@ -7,7 +7,7 @@ import pytest
 from corral.domain.net.address import EgressPolicy
 from corral.domain.workflows.access import DefinitionSource, check_source, find_trusted_hosts
 from corral.domain.workflows.parse import parse_workflow
-from corral.domain.workflows.spec import InvalidWorkflow, find_step_key
+from corral.domain.workflows.spec import InvalidWorkflow, WorkflowSpec, find_step_key
 from corral.domain.workflows.templates.registry import TEMPLATES, fill_template
 from tests.domain.workflows.builders import a_definition, a_diamond, a_step
 
@@ -43,6 +43,8 @@ def test_every_problem_is_named_at_once() -> None:
         "b: depends on an unknown step 'x'",
         "b: depends on 'a' twice",
         "two steps have the name 'b'",
+        "b: config is an object",
+        "b: 'url' is missing in its config",
     ):
         assert part in told, part
 
@@ -55,6 +57,15 @@ def test_every_problem_is_named_at_once() -> None:
         (a_definition(*(a_step(f"s{n}") for n in range(101))), "101 steps; at most 100"),
         (a_definition(a_step("a", "b"), a_step("b", "c"), a_step("c", "a")), "in a circle: a -> b -> c -> a"),
         (a_definition(a_step("a", "a")), "in a circle: a -> a"),
+        (a_definition({**a_step("a"), "depends_on": 1}, {**a_step("b"), "depends_on": 0}), "in a circle: a -> b -> a"),
+        (a_definition(a_step("a", depends_on=True)), "depends_on is a list"),
+        (a_definition(a_step("a"), a_step("b", dependencies=["a"])), "give one of them"),
+        (a_definition(a_step("a", name="x"), a_step("a", name="y")), "two steps have the key 'a'"),
+        (a_definition(a_step("a", name=5)), "name is a text"),
+        (a_definition(a_step("a", name="n" * 201)), "longer than 200"),
+        (a_definition(a_step("a", kind=["page"])), "there is no step kind"),
+        (a_definition(a_step("a", config={"do": {1, 2}})), "not JSON"),
+        (a_definition(a_step("item"), a_step("b", "item", for_each="${steps.item.output.n}")), "the key 'item'"),
         (a_definition(a_step("a"), a_step("b", when="${steps.a.output.n} > 0")), "not among its dependencies"),
         (a_definition(a_step("a", when="n > 0")), "is no condition"),
         (a_definition(a_step("a", config={"do": "${item}"})), "needs for_each"),
@@ -78,6 +89,37 @@ def test_every_problem_is_named_at_once() -> None:
 )
 def test_a_bad_definition_is_refused(document: Any, problem: str) -> None:
     assert problem in "; ".join(problems_of(document))
+
+
+def test_problems_of_the_graph_do_not_hide_those_of_configurations_and_references() -> None:
+    told = problems_of(
+        a_definition(
+            a_step("a", "b"),
+            a_step("b", "a"),
+            a_step("c", "d", config={"do": "${steps.a.output}"}),
+            a_step("d", "c"),
+            {"key": "e", "kind": "page", "depends_on": ["x"], "config": {"url": "ftp://x", "fields": ["t"]}},
+        )
+    )
+    for part in ("a -> b -> a", "c -> d -> c", "c: ${steps.a.output} names a step that is not", "step 'x'", "e: url:"):
+        assert any(part in problem for problem in told), (part, told)
+
+
+def test_keys_follow_from_names_of_any_language() -> None:
+    names = ["下载", "验证", "Fetch all!", "fetch-all", "step 0"]
+    steps = [{"name": name, "kind": "selftest"} for name in names]
+    spec = parse_workflow(a_definition(*steps, {"name": "end", "kind": "selftest", "depends_on": ["验证", 3]}))
+    assert [step.key for step in spec.steps] == ["step_0", "step_1", "fetch_all", "fetch_all_2", "step_0_2", "end"]
+    assert spec.steps[-1].depends_on == ("step_1", "fetch_all_2")
+
+
+def test_a_stored_definition_is_read_although_it_breaks_a_newer_rule() -> None:
+    spec = parse_workflow(a_definition(a_step("a")))
+    document = spec.document()
+    document["steps"][0]["config"] = {"gone": 1}
+    with pytest.raises(InvalidWorkflow):
+        parse_workflow(document)
+    assert WorkflowSpec.read(document).steps[0].config == {"gone": 1}
 
 
 def test_dependencies_are_keys_names_or_indices() -> None:
@@ -104,7 +146,7 @@ def test_what_was_parsed_is_written_and_read_the_same() -> None:
     )
     spec = parse_workflow(given)
     again = parse_workflow(spec.document())
-    assert again == spec
+    assert again == spec == WorkflowSpec.read(spec.document())
     assert again.digest == spec.digest
     assert parse_workflow(a_diamond()).digest != spec.digest
 
@@ -149,6 +191,9 @@ def test_every_template_makes_a_valid_definition() -> None:
 
 
 def test_bad_parameters_of_a_template_are_named_at_once() -> None:
+    with pytest.raises(InvalidWorkflow) as refused:
+        fill_template("many-sites", {"sites": [["https://a.example/"]]})
+    assert "sites is a list" in str(refused.value)
     with pytest.raises(InvalidWorkflow) as refused:
         fill_template("crawl-then-export", {"max_depth": "deep", "urls": []})
     told = "; ".join(refused.value.problems)

@@ -6,7 +6,8 @@ import pytest
 
 from corral.domain.runs.run import HoldReason, RunState
 from corral.domain.workflows.condition import check_condition, holds
-from corral.domain.workflows.graph import ALONE, StepResult, advance, end_state
+from corral.domain.workflows.graph import ALONE, ItemEnd, advance, end_state, gather
+from corral.domain.workflows.inputs import StepResult
 from corral.domain.workflows.kinds.spec import EndedChild, output_records, output_value
 from corral.domain.workflows.parse import parse_workflow
 from corral.domain.workflows.progress import progress_percent, share_of
@@ -17,8 +18,8 @@ from corral.domain.workflows.references import (
     parse_reference,
     resolve_value,
 )
-from corral.domain.workflows.states import StepNow, StepState, task_status, workflow_status
-from tests.domain.workflows.builders import a_definition, a_diamond, a_step
+from corral.domain.workflows.states import BY_CONDITION, StepNow, StepState, task_status, workflow_status
+from tests.domain.workflows.builders import a_definition, a_diamond, a_step, call
 
 OUTPUT = {"urls": ["u", "v"], "count": 2, "deep": [{"t": 1}, {"t": 2}]}
 
@@ -93,13 +94,75 @@ def test_ready_steps_start_together_and_a_failure_skips_what_follows() -> None:
 
 
 def test_inputs_and_outputs_are_bounded() -> None:
-    spec = parse_workflow(a_definition(a_step("a"), a_step("b", "a")))
+    spec = parse_workflow(a_definition(a_step("a"), call("b", "a")))
     states = now_of(a="completed", b="waiting")
     [end] = advance(spec, states, lambda _: StepResult("completed", {"x": "y" * 5_000_000})).ends
     assert (end.state, "more than 4,194,304" in str(end.reason)) == (StepState.FAILED, True)
     large = output_value(EndedChild("run", RunState.COMPLETED, {}, [{"x": "y" * 2_000_000}], 1))
     assert large.flaw is not None
     assert large.value["is_truncated"]
+
+
+def test_a_step_that_receives_no_inputs_may_follow_large_outputs() -> None:
+    config = {"run_id": "${steps.a.output.run_id}", "output": "all.csv"}
+    export = {"key": "b", "kind": "export", "depends_on": ["a"], "config": config}
+    spec = parse_workflow(a_definition(a_step("a"), export))
+    large = StepResult("completed", {"run_id": "r", "records": ["y" * 5_000_000]})
+    [child] = advance(spec, now_of(a="completed", b="waiting"), lambda _: large).children
+    assert (child.config["run_id"], child.inputs) == ("r", {})
+
+
+def test_a_function_never_gets_some_records_for_all() -> None:
+    spec = parse_workflow(a_definition(a_step("a"), call("b", "a")))
+    cut = StepResult("completed", {"run_id": "r", "record_count": 5000, "records": [1], "is_truncated": True})
+    [child] = advance(spec, now_of(a="completed", b="waiting"), lambda _: cut).children
+    assert child.inputs == {"a": {"run_id": "r", "record_count": 5000, "is_truncated": True}}
+
+
+def test_children_of_a_fan_out_do_not_each_get_the_whole_list() -> None:
+    spec = parse_workflow(a_definition(a_step("a"), call("b", "a", for_each="${steps.a.output.found.urls[*].url}")))
+    found = {"found": {"urls": [{"url": "u"}, {"url": "v"}], "page": 1}, "token": "t"}
+    states = now_of(a="completed", b="waiting")
+    children = advance(spec, states, lambda _: StepResult("completed", found)).children
+    assert [child.inputs for child in children] == [
+        {"a": {"found": {"page": 1}, "token": "t"}, "item": url} for url in ("u", "v")
+    ]
+    many = {"found": {"urls": [{"url": n} for n in range(1000)]}, "token": "t" * 100_000}
+    [end] = advance(spec, states, lambda _: StepResult("completed", many)).ends
+    assert "1000 children with 100,0" in str(end.reason)
+
+
+def test_a_fan_out_over_what_a_skipped_step_would_have_found_has_no_children() -> None:
+    spec = parse_workflow(a_definition(a_step("a"), a_step("b", "a", for_each="${steps.a.output.urls}")))
+    states = {"a": StepNow(StepState.SKIPPED, BY_CONDITION), "b": StepNow(StepState.WAITING)}
+    [end] = advance(spec, states, lambda _: StepResult("skipped")).ends
+    assert (end.state, end.output and end.output["total"]) == (StepState.COMPLETED, 0)
+
+
+def test_large_outputs_of_items_are_left_out_and_never_taken_for_nothing() -> None:
+    [step] = parse_workflow(a_definition(a_step("a"))).steps
+    ends = [
+        ItemEnd(StepState.COMPLETED, {"run_id": f"r{n}", "record_count": 9, "records": ["y" * 700_000]}, run_id=f"r{n}")
+        for n in range(8)
+    ]
+    gathered = gather(step, [*ends, ItemEnd(StepState.COMPLETED, {"value": 1}, run_id="r8")])
+    assert gathered.output is not None
+    assert gathered.output["items"][0] == {"run_id": "r0", "record_count": 9, "is_truncated": True}
+
+    def look(text: str) -> Any:
+        reference = parse_reference(text)
+        return follow_path(gathered.output, reference.path[2:], reference)
+
+    assert look("steps.a.output.items[*].run_id") == [f"r{n}" for n in range(9)]
+    with pytest.raises(UnresolvedReference, match="too large to be passed on"):
+        look("steps.a.output.items[*].records")
+
+
+def test_text_that_looks_like_a_reference_is_passed_on_as_it_is() -> None:
+    spec = parse_workflow(a_definition(a_step("a"), a_step("b", "a", config={"do": "<${steps.a.output.text}>"})))
+    odd = StepResult("completed", {"text": "${steps.a.output.secret} ${item} 下载"})
+    [child] = advance(spec, now_of(a="completed", b="waiting"), lambda _: odd).children
+    assert child.config["do"] == "<${steps.a.output.secret} ${item} 下载>"
 
 
 def test_some_of_many_records_are_never_taken_for_all() -> None:

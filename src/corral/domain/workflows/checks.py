@@ -1,6 +1,6 @@
 """Checks of a definition as a whole: cycles, references, conditions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from corral.domain.workflows.condition import check_condition
 from corral.domain.workflows.references import INDEX, ITEM, PARAMS, parse_reference, references_in
@@ -8,14 +8,19 @@ from corral.domain.workflows.spec import StepSpec
 
 
 def check_graph(steps: Sequence[StepSpec]) -> list[str]:
-    """Steps that depend on themselves, directly or through others."""
+    """Steps that depend on themselves, directly or through others: one problem for each circle."""
     remaining = {step.key: set(step.depends_on) for step in steps}
-    while free := [key for key, needs in remaining.items() if not needs & remaining.keys()]:
-        for key in free:
+    problems: list[str] = []
+    while True:
+        while free := [key for key, needs in remaining.items() if not needs & remaining.keys()]:
+            for key in free:
+                del remaining[key]
+        if not remaining:
+            return problems
+        circle = _find_circle(remaining)
+        problems.append(f"steps depend on each other in a circle: {' -> '.join(circle)}")
+        for key in circle[1:]:
             del remaining[key]
-    if not remaining:
-        return []
-    return [f"steps depend on each other in a circle: {' -> '.join(_find_circle(remaining))}"]
 
 
 def _find_circle(remaining: dict[str, set[str]]) -> list[str]:
@@ -29,18 +34,18 @@ def _find_circle(remaining: dict[str, set[str]]) -> list[str]:
 
 
 def find_ancestors(steps: Sequence[StepSpec]) -> dict[str, set[str]]:
-    """Of each step, every step it depends on directly or through others. The graph has no circle."""
-    by_key = {step.key: step for step in steps}
-    found: dict[str, set[str]] = {}
+    """Of each step, every step it depends on directly or through others."""
+    direct = {step.key: step.depends_on for step in steps}
+    return {key: _collect_ancestors(key, direct) for key in direct}
 
-    def collect(key: str) -> set[str]:
-        if key not in found:
-            direct = by_key[key].depends_on
-            found[key] = set(direct).union(*(collect(each) for each in direct))
-        return found[key]
 
-    for key in by_key:
-        collect(key)
+def _collect_ancestors(key: str, direct: Mapping[str, Sequence[str]]) -> set[str]:
+    found: set[str] = set()
+    open_ = list(direct[key])
+    while open_:
+        if (each := open_.pop()) not in found:
+            found.add(each)
+            open_ += direct[each]
     return found
 
 
@@ -85,6 +90,8 @@ def _check_texts(step: StepSpec) -> list[str]:
             problems.append(f"{step.name}: when: {error}")
     if step.for_each is not None and not _is_one_reference(step.for_each):
         problems.append(f"{step.name}: for_each is one reference to a list, for example ${{steps.NAME.output.urls}}")
+    if step.for_each is not None and ITEM in step.depends_on:
+        problems.append(f"{step.name}: a step with for_each cannot depend on a step with the key {ITEM!r}")
     if step.allow_failures and step.for_each is None:
         problems.append(f"{step.name}: allow_failures needs for_each")
     return problems

@@ -1,23 +1,24 @@
 """Which steps start, are skipped or have ended, and how the workflow ends. Pure: the store writes the result."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
-
-import orjson
 
 from corral.domain.runs.run import RunState
 from corral.domain.workflows.checks import find_ancestors
 from corral.domain.workflows.condition import holds
+from corral.domain.workflows.inputs import ReadResult, StepResult, drop_list, read_inputs, size_of
 from corral.domain.workflows.references import (
     INDEX,
     ITEM,
+    Lookup,
     Reference,
     UnresolvedReference,
     follow_path,
+    parse_reference,
     resolve_value,
 )
-from corral.domain.workflows.spec import MAX_INPUT_BYTES, MAX_ITEMS, StepSpec, WorkflowSpec
+from corral.domain.workflows.spec import MAX_FAN_OUT_BYTES, MAX_INPUT_BYTES, MAX_ITEMS, StepSpec, WorkflowSpec
 from corral.domain.workflows.states import BY_CONDITION, RECOVERABLE, StepNow, StepState
 
 ALONE = -1  # the item number of a step without for_each, and of the step itself where it has one
@@ -48,17 +49,6 @@ class Progression:
     children: list[StepChild] = field(default_factory=list)
     ends: list[StepEnd] = field(default_factory=list)
     end: RunState | None = None  # of the workflow
-
-
-class StepResult(NamedTuple):
-    """What references can name of a step."""
-
-    status: str
-    output: Any = None
-    run_id: str | None = None
-
-
-ReadResult = Callable[[str], StepResult]
 
 
 def advance(spec: WorkflowSpec, now: Mapping[str, StepNow], read: ReadResult) -> Progression:
@@ -105,26 +95,40 @@ def _decide_step(step: StepSpec, states: Mapping[str, StepNow], read: ReadResult
     try:
         if step.when is not None and not holds(step.when, lookup):
             return StepEnd(step.key, StepState.SKIPPED, BY_CONDITION)
-        inputs = {key: read(key).output for key in step.depends_on}
-        check_size(inputs)
+        inputs = read_inputs(step, read)
         if step.for_each is None:
             return [StepChild(step.key, ALONE, resolve_value(step.config, lookup), inputs)]
-        return _fan_out(step, resolve_value(step.for_each, lookup), read, inputs)
+        return _fan_out(step, _list_items(step.for_each, lookup, read), read, inputs)
     except ValueError as error:
         return StepEnd(step.key, StepState.FAILED, str(error))
 
 
-def _fan_out(step: StepSpec, items: Any, read: ReadResult, inputs: dict[str, Any]) -> StepEnd | list[StepChild]:
-    if not isinstance(items, list):
-        raise UnresolvedReference(f"for_each needs a list; {step.for_each} is none")
+def _list_items(for_each: str, lookup: Lookup, read: ReadResult) -> list[Any]:
+    """The values of a for_each; none if the step that would have found them was skipped by its condition."""
+    items = resolve_value(for_each, lookup)
+    if isinstance(items, list):
+        return items
+    source = parse_reference(for_each[2:-1]).step
+    if items is None and source is not None and read(source).status == StepState.SKIPPED.value:
+        return []
+    raise UnresolvedReference(f"for_each needs a list; {for_each} is none")
+
+
+def _fan_out(step: StepSpec, items: list[Any], read: ReadResult, inputs: dict[str, Any]) -> StepEnd | list[StepChild]:
     if len(items) > MAX_ITEMS:
         raise UnresolvedReference(
             f"for_each over {len(items)} values; at most {MAX_ITEMS} are allowed: use a crawl or the items of a run"
         )
     if not items:
         return StepEnd(step.key, StepState.COMPLETED, output=gather_outputs([]))
+    shared = drop_list(step, inputs)
+    if len(items) * size_of(shared) > MAX_FAN_OUT_BYTES:
+        raise ValueError(
+            f"{len(items)} children with {size_of(shared):,} bytes of inputs each are more than {MAX_FAN_OUT_BYTES:,};"
+            " let the outputs be records or files, and pass the run or the path on"
+        )
     return [
-        StepChild(step.key, number, resolve_value(step.config, _Lookup(read, (item, number))), {**inputs, ITEM: item})
+        StepChild(step.key, number, resolve_value(step.config, _Lookup(read, (item, number))), {**shared, ITEM: item})
         for number, item in enumerate(items)
     ]
 
@@ -166,21 +170,13 @@ def _check_whole(output: Any, reference: Reference) -> None:
         )
 
 
-def check_size(inputs: Mapping[str, Any]) -> None:
-    size = len(orjson.dumps(inputs, option=orjson.OPT_NON_STR_KEYS))
-    if size > MAX_INPUT_BYTES:
-        raise ValueError(
-            f"the outputs it depends on have {size:,} bytes together, more than {MAX_INPUT_BYTES:,};"
-            " let them be records or files, and pass the run or the path on"
-        )
-
-
 class ItemEnd(NamedTuple):
     """The end of one child of a for_each."""
 
     state: StepState
     output: Any
     reason: str | None = None
+    run_id: str | None = None
 
 
 def gather(step: StepSpec, items: Iterable[ItemEnd]) -> StepEnd:
@@ -201,12 +197,26 @@ def gather(step: StepSpec, items: Iterable[ItemEnd]) -> StepEnd:
 
 def gather_outputs(ends: list[ItemEnd]) -> dict[str, Any]:
     succeeded = sum(each.state in (StepState.COMPLETED, StepState.PARTIAL) for each in ends)
+    outputs = [each.output for each in ends]
+    is_large = size_of(outputs) > MAX_INPUT_BYTES
     return {
-        "items": [each.output for each in ends],
+        "items": [_shorten(each) for each in ends] if is_large else outputs,
         "total": len(ends),
         "completed": succeeded,
         "failed": len(ends) - succeeded,
     }
+
+
+# What stays of the output of an item when all of them together are too large.
+_SHORT = ("run_id", "status", "record_count", "path")
+
+
+def _shorten(end: ItemEnd) -> dict[str, Any] | None:
+    """The output without what its run has anyway. A reference to a part that is left out is refused."""
+    if end.output is None:
+        return None
+    kept = {name: end.output[name] for name in _SHORT if name in end.output}
+    return {"run_id": end.run_id, **kept, "is_truncated": True}
 
 
 def end_state(states: Iterable[StepNow]) -> RunState | None:

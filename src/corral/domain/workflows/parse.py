@@ -44,20 +44,27 @@ def parse_workflow(document: Any) -> WorkflowSpec:
         document.get("max_recovery_attempts", DEFAULT_RECOVERIES), "max_recovery_attempts", MAX_RECOVERIES, problems
     )
     steps = _read_steps(document.get("steps"), problems)
-    problems += check_graph(steps)
-    if not problems:
-        problems += check_references(steps)
-        problems += _check_configs(steps)
-    if not problems and len(orjson.dumps([step.document() for step in steps])) > MAX_DEFINITION_BYTES:
-        problems.append(f"the definition is larger than {MAX_DEFINITION_BYTES // 1024} KiB")
+    if len({step.key for step in steps}) == len(steps):
+        problems += check_graph(steps)
+    problems += check_references(steps)
+    problems += _check_configs(steps)
+    problems += _check_size(steps)
     if problems:
         raise InvalidWorkflow(problems)
     return WorkflowSpec(name, tuple(steps), recoveries)
 
 
+def _check_size(steps: Sequence[StepSpec]) -> list[str]:
+    try:
+        size = len(orjson.dumps([step.document() for step in steps], option=orjson.OPT_NON_STR_KEYS))
+    except TypeError as error:
+        return [f"the definition has a value that is not JSON: {error}"]
+    return [] if size <= MAX_DEFINITION_BYTES else [f"the definition is larger than {MAX_DEFINITION_BYTES // 1024} KiB"]
+
+
 def make_key(name: str) -> str:
-    """The key of a step without one: its name in lower case, with one underscore for everything else."""
-    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64] or "step"
+    """A key for this name: a-z and 0-9, with one underscore for everything else. It may be empty."""
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64]
 
 
 def _read_steps(given: Any, problems: list[str]) -> list[StepSpec]:
@@ -69,28 +76,54 @@ def _read_steps(given: Any, problems: list[str]) -> list[StepSpec]:
     if len(given) > MAX_STEPS:
         problems.append(f"the workflow has {len(given)} steps; at most {MAX_STEPS} are allowed")
         return []
-    names = [_name_of(each, number) for number, each in enumerate(given)]
-    keys = [_key_of(each, name, problems) for each, name in zip(given, names, strict=True)]
+    names = [_name_of(each, number, problems) for number, each in enumerate(given)]
+    keys = _choose_keys(given, names, problems)
     problems += [f"two steps have the name {name!r}" for name, count in Counter(names).items() if count > 1]
-    doubled = [key for key, count in Counter(keys).items() if count > 1 and keys.count(key) > 1]
+    doubled = [key for key, count in Counter(keys).items() if count > 1]
     problems += [f"two steps have the key {key!r}" for key in doubled if names.count(key) < 2]
     return [_read_step(each, keys, names, number, problems) for number, each in enumerate(given)]
 
 
-def _name_of(given: Any, number: int) -> str:
+def _name_of(given: Any, number: int, problems: list[str]) -> str:
+    unnamed = f"step {number}"
     if not isinstance(given, Mapping):
-        return f"step {number}"
-    name = given.get("name") or given.get("key")
-    return name.strip()[:_MAX_NAME] if isinstance(name, str) and name.strip() else f"step {number}"
+        return unnamed
+    name = given.get("name")
+    if name is None:
+        return given["key"] if isinstance(given.get("key"), str) and given["key"] else unnamed
+    if not isinstance(name, str) or not name.strip():
+        problems.append(f"{unnamed}: name is a text")
+        return unnamed
+    if len(name.strip()) > _MAX_NAME:
+        problems.append(f"{name[:40]}…: the name is longer than {_MAX_NAME} characters")
+    return name.strip()[:_MAX_NAME]
 
 
-def _key_of(given: Any, name: str, problems: list[str]) -> str:
+def _choose_keys(given: Sequence[Any], names: Sequence[str], problems: list[str]) -> list[str]:
+    """The key that each step names; otherwise one that follows from its name, and that no other step has."""
+    named = [_key_of(each, name, problems) for each, name in zip(given, names, strict=True)]
+    taken = {key for key in named if key is not None}
+    keys = []
+    for number, key in enumerate(named):
+        chosen = _make_free_key(names[number], number, taken) if key is None else key
+        taken.add(chosen)
+        keys.append(chosen)
+    return keys
+
+
+def _make_free_key(name: str, number: int, taken: set[str]) -> str:
+    base = make_key(name) or f"step_{number}"
+    suffixes = ("", *(f"_{more}" for more in range(2, len(taken) + 3)))
+    return next(key for suffix in suffixes if (key := base[: 64 - len(suffix)] + suffix) not in taken)
+
+
+def _key_of(given: Any, name: str, problems: list[str]) -> str | None:
     key = given.get("key") if isinstance(given, Mapping) else None
     if key is None:
-        return make_key(name)
+        return None
     if not isinstance(key, str) or _KEY.fullmatch(key) is None:
         problems.append(f"{name}: key {str(key)[:80]!r} is not made of a-z, 0-9, _ and - (at most 64)")
-        return make_key(name)
+        return None
     return key
 
 
@@ -101,10 +134,10 @@ def _read_step(given: Any, keys: list[str], names: list[str], number: int, probl
         return StepSpec(keys[number], name, "")
     problems += [f"{name}: {str(each)[:80]!r} is no key of a step" for each in given if each not in _OF_STEP]
     kind = given.get("kind")
-    if kind not in STEP_KINDS:
+    if not isinstance(kind, str) or kind not in STEP_KINDS:
         known = ", ".join(sorted(STEP_KINDS))
         problems.append(f"{name}: there is no step kind {str(kind)[:80]!r}; the kinds are {known}")
-    config = given.get("config") or {}
+    config = {} if given.get("config") is None else given["config"]
     if not isinstance(config, Mapping):
         problems.append(f"{name}: config is an object")
         config = {}
@@ -161,8 +194,12 @@ def _read_dependencies(
     given: Mapping[str, Any], keys: list[str], names: list[str], number: int, problems: list[str]
 ) -> tuple[str, ...]:
     """Keys, names or indices of other steps, as keys."""
-    wanted = given.get("depends_on", given.get("dependencies")) or []
-    if isinstance(wanted, str | int):
+    if given.get("depends_on") is not None and given.get("dependencies") is not None:
+        problems.append(f"{names[number]}: depends_on and dependencies are the same; give one of them")
+    wanted = given.get("depends_on") if given.get("depends_on") is not None else given.get("dependencies")
+    if wanted is None:
+        return ()
+    if isinstance(wanted, str | int) and not isinstance(wanted, bool):
         wanted = [wanted]
     if not isinstance(wanted, Sequence):
         problems.append(f"{names[number]}: depends_on is a list of steps")
@@ -204,4 +241,9 @@ def _read_count(given: Any, what: str, most: int, problems: list[str]) -> int:
 
 
 def _check_configs(steps: Sequence[StepSpec]) -> list[str]:
-    return [f"{step.name}: {problem}" for step in steps for problem in STEP_KINDS[step.kind].find_problems(step.config)]
+    return [
+        f"{step.name}: {problem}"
+        for step in steps
+        if step.kind in STEP_KINDS
+        for problem in STEP_KINDS[step.kind].find_problems(step.config)
+    ]

@@ -94,6 +94,10 @@ def _step_into(value: Any, part: str, reference: Reference) -> Any:
     if isinstance(value, Mapping):
         if part in value:
             return value[part]
+        if value.get("is_truncated"):
+            raise UnresolvedReference(
+                f"${{{reference.text}}}: the output is too large to be passed on; read it from the run (run_id)"
+            )
         known = ", ".join(sorted(map(str, value))[:10]) or "nothing"
         raise UnresolvedReference(f"${{{reference.text}}} leads to nothing: no {part!r} among {known}")
     if isinstance(value, list) and part.isdigit():

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import orjson
 
@@ -20,6 +20,8 @@ MAX_ITEMS = 1_000
 # The output of one step, and the inputs of one child run, as JSON.
 MAX_OUTPUT_BYTES = 1024 * 1024
 MAX_INPUT_BYTES = 4 * 1024 * 1024
+# The inputs of all children of one `for_each`.
+MAX_FAN_OUT_BYTES = 64 * 1024 * 1024
 MAX_DEFINITION_BYTES = 512 * 1024
 
 
@@ -77,6 +79,16 @@ class WorkflowSpec:
     steps: tuple[StepSpec, ...]
     max_recovery_attempts: int = DEFAULT_RECOVERIES
 
+    @classmethod
+    def read(cls, document: Mapping[str, Any]) -> Self:
+        """A definition as `document` writes it.
+
+        It was checked when it was written, and is not checked again: a stricter rule of a later version must not stop
+        workflows that are running.
+        """
+        steps = tuple(_read_step(each) for each in document["steps"])
+        return cls(document["name"], steps, document["max_recovery_attempts"])
+
     @cached_property
     def by_key(self) -> dict[str, StepSpec]:
         return {step.key: step for step in self.steps}
@@ -106,6 +118,23 @@ class WorkflowSpec:
     @property
     def has_local_steps(self) -> bool:
         return any(step.kind == LOCAL_STEP for step in self.steps)
+
+
+def _read_step(document: Mapping[str, Any]) -> StepSpec:
+    return StepSpec(
+        key=document["key"],
+        name=document["name"],
+        kind=document["kind"],
+        config=document["config"],
+        depends_on=tuple(document.get("depends_on", ())),
+        max_retries=document["max_retries"],
+        timeout_s=document.get("timeout"),
+        estimated_s=document.get("estimated_duration"),
+        when=document.get("when"),
+        for_each=document.get("for_each"),
+        allow_failures=document.get("allow_failures", False),
+        type=document.get("type") or document["kind"],
+    )
 
 
 def find_step_key(spec: WorkflowSpec, wanted: str | int) -> str:

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 Handler = Callable[[Mapping[str, Any]], Awaitable[Any]]
 Key = tuple[str, int]
-_AT_ONCE = 64
+MAX_AT_ONCE = 64
 _LOOK_EVERY_S = 0.2
 _MAX_TRACEBACK = 8192
 
@@ -64,7 +64,7 @@ class LocalExecutor:
         claim = self._store.workflows.claim_local
         while True:
             self._ended.clear()
-            room = _AT_ONCE - len(self._tasks)
+            room = MAX_AT_ONCE - len(self._tasks)
             claimed = await claim(workflow_id, self._owner, room, LEASE_S) if room > 0 else []
             for lease in claimed:
                 self._start(lease)
@@ -113,7 +113,13 @@ class LocalExecutor:
             if limit.expired():
                 return Failed(FailureCode.TIMEOUT, f"not done after {payload.timeout_s:g} s", "total")
             return _describe_error(error)
-        except Exception as error:  # noqa: BLE001 - whatever the handler raises is the failure of its step
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except asyncio.CancelledError as error:
+            if _is_cancelled_from_outside():
+                raise
+            return _describe_error(error)
+        except BaseException as error:  # noqa: BLE001 - whatever the handler raises, also sys.exit, is the failure of its step
             return _describe_error(error)
         return _check_output(result)
 
@@ -151,7 +157,13 @@ class LocalExecutor:
             await self._store.runs.release(leases, "shutdown")
 
 
-def _describe_error(error: Exception) -> Failed:
+def _is_cancelled_from_outside() -> bool:
+    """Whether this task was cancelled. Otherwise the handler raised the error itself, and its step has failed."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _describe_error(error: BaseException) -> Failed:
     text = "".join(traceback.format_exception(error))
     message = f"{type(error).__name__}: {error}"[:2000]
     return Failed(FailureCode.BAD_RESPONSE, message, "exception", traceback=text[-_MAX_TRACEBACK:])

@@ -15,10 +15,13 @@ def read_definition(path: Path) -> Any:
     """The document in a YAML or JSON file; BadConfiguration if it cannot be read."""
     import yaml  # noqa: PLC0415 - only where a file is read
 
+    from corral.cli.verbs.workflow.strict_yaml import load_yaml  # noqa: PLC0415
+    from corral.wiring.coverage import to_plain  # noqa: PLC0415
+
     try:
         if path.stat().st_size > MAX_DEFINITION_BYTES:
             raise BadConfiguration([f"{path} is larger than {MAX_DEFINITION_BYTES // 1024} KiB"])
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return to_plain(load_yaml(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise BadConfiguration([f"there is no file {path}; name a definition, or a template with --template"]) from None
     except (OSError, UnicodeDecodeError) as error:

@@ -14,10 +14,11 @@ _TOLD = ("dataset", "folder", "states", "left_out")
 
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
-    found = check_dataset(config, is_typed=bool(context.setup.get("is_typed")))
+    is_typed = bool(context.setup.get("is_typed"))
+    # The references are resolved: what still looks like one is text that a step has found.
+    found = _check_resolved(config, is_typed=is_typed)
     if found:
         raise BadInput("; ".join(found), field="dataset")
-    is_typed = bool(context.setup.get("is_typed"))
     # What comes over HTTP writes below the folder of exports only.
     root = context.setup.get("cwd") if is_typed else context.setup.get("exports")
     payload = DatasetPayload(
@@ -26,6 +27,7 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
         (str(config["step"]),),
         context.trusted_hosts,
         is_typed,
+        **({} if context.timeout_s is None else {"timeout_s": context.timeout_s}),
     )
     return ChildDraft(DATASET, payload, is_retried=False)
 
@@ -42,9 +44,13 @@ def _make_output(ended: EndedChild) -> StepOutput:
 
 def check_dataset(config: Mapping[str, Any], *, is_typed: bool = True) -> list[str]:
     """What is wrong with the options of a step; what comes over HTTP may not read files or execute code."""
-    problems: list[str] = []
     if has_reference(config.get("dataset")) or has_reference(config.get("step")):
-        return problems
+        return []
+    return _check_resolved(config, is_typed=is_typed)
+
+
+def _check_resolved(config: Mapping[str, Any], *, is_typed: bool) -> list[str]:
+    problems: list[str] = []
     if config["step"] not in set(DatasetStep):
         problems.append(f"step is {config['step']!r}; the steps are {', '.join(DatasetStep)}")
     try:

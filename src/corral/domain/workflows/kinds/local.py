@@ -5,7 +5,7 @@ from typing import Any
 
 from corral.domain.runs.payload.steps import LocalStepPayload
 from corral.domain.runs.run import LOCAL
-from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, output_value
+from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, output_value, reads_all
 
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
@@ -16,5 +16,10 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 
 
 LOCAL_STEP_KIND = StepKind(
-    "local", "a coroutine of the process that executes the workflow", _make_child, output_value, required=("handler",)
+    "local",
+    "a coroutine of the process that executes the workflow",
+    _make_child,
+    output_value,
+    required=("handler",),
+    reads_inputs=reads_all,
 )

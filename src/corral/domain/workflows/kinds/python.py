@@ -11,7 +11,15 @@ from corral.domain.errors import BadInput
 from corral.domain.runs.payload.script import INPUT_FILE, PYTHON, ScriptPayload
 from corral.domain.runs.run import SCRIPT
 from corral.domain.scripts.records import RecordsFrom, RecordSource
-from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, output_value
+from corral.domain.workflows.kinds.spec import (
+    ChildDraft,
+    EndedChild,
+    StepContext,
+    StepKind,
+    StepOutput,
+    output_value,
+    reads_all,
+)
 
 _FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _MAX_S = 6 * 3600.0
@@ -35,6 +43,12 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
     return ChildDraft(SCRIPT, payload)
 
 
+def _make_output(ended: EndedChild) -> StepOutput:
+    """What the function returned. A process that ended well without a result did not come to the end of it."""
+    made = output_value(ended)
+    return made if ended.records else StepOutput(made.value, "the function ended its process before it returned")
+
+
 def _check(config: Mapping[str, Any]) -> list[str]:
     problems = []
     if not isinstance(config["function"], str) or _FUNCTION.fullmatch(config["function"]) is None:
@@ -48,8 +62,9 @@ PYTHON_STEP = StepKind(
     "python",
     "call a Python function in a process of its own",
     _make_child,
-    output_value,
+    _make_output,
     required=("function",),
     options=("args", "cwd", "uses_proxy"),
     check=_check,
+    reads_inputs=reads_all,
 )

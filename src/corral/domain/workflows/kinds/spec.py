@@ -60,6 +60,14 @@ MakeChild = Callable[[Mapping[str, Any], StepContext], ChildDraft]
 MakeOutput = Callable[[EndedChild], StepOutput]
 
 
+def reads_all(config: Mapping[str, Any]) -> bool:  # noqa: ARG001 - the signature of `reads_inputs`
+    return True
+
+
+def reads_none(config: Mapping[str, Any]) -> bool:  # noqa: ARG001
+    return False
+
+
 def find_no_problems(config: Mapping[str, Any]) -> list[str]:  # noqa: ARG001 - the signature of a check
     return []
 
@@ -73,6 +81,9 @@ class StepKind:
     required: tuple[str, ...] = ()
     options: tuple[str, ...] | None = ()  # beside the required ones; None: any
     check: Callable[[Mapping[str, Any]], list[str]] = field(default=find_no_problems)
+    # Whether a step with this configuration receives the outputs of the steps it depends on. Where only references
+    # read them, large outputs do no harm.
+    reads_inputs: Callable[[Mapping[str, Any]], bool] = field(default=reads_none)
 
     def find_problems(self, config: Mapping[str, Any]) -> list[str]:
         """What is wrong with a configuration, as far as it is known before references are resolved."""

@@ -45,4 +45,5 @@ WEBHOOK_STEP = StepKind(
     required=("url",),
     options=("body", "headers"),
     check=_check,
+    reads_inputs=lambda config: "body" not in config,
 )

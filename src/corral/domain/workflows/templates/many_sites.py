@@ -8,8 +8,9 @@ from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
-    sites = list(dict.fromkeys(given["sites"]))
-    if len(sites) > MAX_STEPS - 1 or not all(isinstance(site, str) for site in sites):
+    is_texts = all(isinstance(site, str) for site in given["sites"])
+    sites = list(dict.fromkeys(given["sites"])) if is_texts else []
+    if not is_texts or len(sites) > MAX_STEPS - 1:
         raise InvalidWorkflow([f"sites is a list of at most {MAX_STEPS - 1} addresses"])
     keys = [f"site_{number}" for number in range(1, len(sites) + 1)]
     options = {"max_depth": given["max_depth"], "max_pages": given["max_pages"]}

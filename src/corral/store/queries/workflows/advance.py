@@ -10,7 +10,8 @@ from corral.domain.ids import RunId
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import WORKFLOW, NewRun, RunState
-from corral.domain.workflows.graph import ALONE, StepChild, StepEnd, StepResult, advance
+from corral.domain.workflows.graph import ALONE, StepChild, StepEnd, advance
+from corral.domain.workflows.inputs import StepResult
 from corral.domain.workflows.kinds.registry import STEP_KINDS
 from corral.domain.workflows.kinds.spec import ChildDraft, StepContext
 from corral.domain.workflows.progress import StepCounts, summarize_steps

@@ -44,7 +44,7 @@ _OPEN_ITEM = (
     .limit(1)
 )
 _ITEMS = (
-    sa.select(steps.c.state, steps.c.output, steps.c.reason)
+    sa.select(steps.c.state, steps.c.output, steps.c.reason, steps.c.run_id)
     .where(steps.c.workflow_id == param("id"), steps.c.step_key == param("key"), steps.c.item != ALONE)
     .order_by(steps.c.item)
 )
@@ -167,5 +167,8 @@ def _gather_items(tx: Tx, workflow: WorkflowRow, step: StepSpec) -> None:
     key = values(id=workflow.id, key=step.key)
     if tx.all(_OPEN_ITEM, key):
         return
-    ends = [ItemEnd(StepState(state), from_json(output), reason) for state, output, reason in tx.all(_ITEMS, key)]
+    ends = [
+        ItemEnd(StepState(state), from_json(output), reason, run_id)
+        for state, output, reason, run_id in tx.all(_ITEMS, key)
+    ]
     advance.write_end(tx, workflow.id, gather(step, ends))

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 from corral.domain.errors import WorkflowNotFound
 from corral.domain.jobs.job import Priority
 from corral.domain.workflows.graph import ALONE
-from corral.domain.workflows.parse import parse_workflow
 from corral.domain.workflows.spec import WorkflowSpec
 from corral.domain.workflows.states import StepNow, StepState
 from corral.store.rows import from_json
@@ -80,11 +79,11 @@ def get(tx: Tx, workflow_id: str) -> WorkflowRow:
 
 
 def spec_of(tx: Tx, row: WorkflowRow) -> WorkflowSpec:
-    """Return the definition of a workflow, read and parsed once per process and content."""
+    """Return the definition of a workflow, read once per process and content."""
     known = _SPECS.get(row.digest)
     if known is None:
         document = tx.all(_DEFINITION, values(name=row.name, version=row.version))[0][0]
-        known = parse_workflow(from_json(document))
+        known = WorkflowSpec.read(from_json(document))
         if len(_SPECS) >= _MAX_SPECS:
             _SPECS.clear()
         _SPECS[row.digest] = known
