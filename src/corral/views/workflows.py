@@ -3,11 +3,12 @@
 from typing import Any
 
 from corral.domain.workflows.now import StepDetail, WorkflowNow
-from corral.domain.workflows.spec import WorkflowSpec
+from corral.domain.workflows.spec import LOCAL_STEP, WorkflowSpec
 from corral.domain.workflows.states import StepState, TaskStatus
+from corral.settings import Transport
 
 
-def workflow_view(now: WorkflowNow) -> dict[str, Any]:
+def workflow_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
     """A workflow with its steps."""
     return {
         "id": now.id,
@@ -20,17 +21,17 @@ def workflow_view(now: WorkflowNow) -> dict[str, Any]:
         "error_message": now.run.error_message,
         "failure_code": now.run.failure_code,
         "created_at": now.created_at,
-        "tasks": [task_view(now, step) for step in now.steps],
+        "tasks": [task_view(now, step, transport) for step in now.steps],
     }
 
 
-def progress_view(now: WorkflowNow) -> dict[str, Any]:
-    return {"workflow_id": now.id, **_progress(now), "tasks": [task_view(now, step) for step in now.steps]}
+def progress_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
+    return {"workflow_id": now.id, **_progress(now), "tasks": [task_view(now, step, transport) for step in now.steps]}
 
 
-def summary_view(now: WorkflowNow) -> dict[str, Any]:
+def summary_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
     """One line of a list: without the results of its steps."""
-    view = workflow_view(now)
+    view = workflow_view(now, transport)
     del view["tasks"]
     return view
 
@@ -54,10 +55,16 @@ def _progress(now: WorkflowNow) -> dict[str, Any]:
         "waits_for_person": now.waits_for_person,
         "started_at": now.started_at,
         "completed_at": now.run.finished_at,
+        "last_checkpoint": now.last_checkpoint,
     }
 
 
-def task_view(now: WorkflowNow, step: StepDetail) -> dict[str, Any]:
+def celery_task_id(step: StepDetail, transport: Transport) -> str | None:
+    """The task of a step where Celery workers execute runs: it has the id of the run. Local steps have none."""
+    return step.run_id if transport is Transport.CELERY and step.spec.kind != LOCAL_STEP else None
+
+
+def task_view(now: WorkflowNow, step: StepDetail, transport: Transport) -> dict[str, Any]:
     items = step.items
     return {
         "id": f"{now.id}:{step.spec.key}",
@@ -69,6 +76,7 @@ def task_view(now: WorkflowNow, step: StepDetail) -> dict[str, Any]:
         "is_partial": step.now.state is StepState.PARTIAL,
         "dependencies": list(step.spec.depends_on),
         "run_id": step.run_id,
+        "celery_task_id": celery_task_id(step, transport),
         "retry_count": step.retry_count,
         "max_retries": step.spec.max_retries,
         "error_message": step.now.reason or step.error,

@@ -5,9 +5,9 @@ from datetime import datetime
 from typing import Any
 
 from corral.domain.workflows.now import StepDetail, WorkflowNow
-from corral.domain.workflows.spec import LOCAL_STEP
 from corral.domain.workflows.states import TaskStatus, WorkflowStatus
 from corral.settings import Transport
+from corral.views.workflows import celery_task_id
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class WorkflowState:
     max_recovery_attempts: int
     started_at: datetime | None
     completed_at: datetime | None
+    last_checkpoint: datetime | None  # when the latest step ended
     created_at: datetime
+    updated_at: datetime
     tasks: list[WorkflowTask]
 
 
@@ -71,18 +73,20 @@ def state_of(now: WorkflowNow, transport: Transport) -> WorkflowState:
         max_recovery_attempts=now.max_recoveries,
         started_at=now.started_at,
         completed_at=now.run.finished_at,
+        last_checkpoint=now.last_checkpoint,
         created_at=now.created_at,
+        updated_at=max(filter(None, (now.created_at, now.started_at, now.last_checkpoint, now.run.finished_at))),
         tasks=[_task(now, number, step, transport) for number, step in enumerate(now.steps)],
     )
 
 
 def read_job_id(text: str | None) -> str | int | None:
-    """A job id that is a number was given as one."""
-    return int(text) if text is not None and text.isdecimal() else text
+    """A job id that is a number was given as one; `007` is none."""
+    is_number = text is not None and text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0")
+    return int(text) if text is not None and is_number else text
 
 
 def _task(now: WorkflowNow, number: int, step: StepDetail, transport: Transport) -> WorkflowTask:
-    is_celery_task = transport is Transport.CELERY and step.spec.kind != LOCAL_STEP
     return WorkflowTask(
         id=f"{now.id}:{step.spec.key}",
         workflow_id=now.id,
@@ -91,7 +95,7 @@ def _task(now: WorkflowNow, number: int, step: StepDetail, transport: Transport)
         status=step.status,
         step_index=number,
         run_id=step.run_id,
-        celery_task_id=step.run_id if is_celery_task else None,
+        celery_task_id=celery_task_id(step, transport),
         retry_count=step.retry_count,
         max_retries=step.spec.max_retries,
         dependencies=list(step.spec.depends_on),

@@ -20,7 +20,7 @@ from corral.wiring.app import App
 from corral.wiring.options import retry_policy
 from corral.wiring.roles import open_workflow_node
 from corral.workflows.definition import WorkflowDefinition
-from corral.workflows.models import WorkflowState, state_of
+from corral.workflows.models import WorkflowState, read_job_id, state_of
 from corral.workflows.repositories import (
     JobRepository,
     OpenInstallation,
@@ -101,7 +101,7 @@ class JobOrchestrator:
         if not now.is_over:
             now = await self._execute(app, now.id, spec, workflow_def)
         results = {step.spec.key: step.output for step in now.steps}
-        return {**progress_view(now), "error_message": now.run.error_message, "results": results}
+        return {**_describe(now, app), "error_message": now.run.error_message, "results": results}
 
     async def _execute(
         self, app: App, workflow_id: str, spec: WorkflowSpec, workflow_def: WorkflowDefinition
@@ -142,7 +142,7 @@ class JobOrchestrator:
 
     async def get_workflow_progress(self, workflow_id: str) -> dict[str, Any]:
         app = await self._installation.app()
-        return progress_view(await app.workflows.get(str(workflow_id)))
+        return _describe(await app.workflows.get(str(workflow_id)), app)
 
     async def get_active_workflows(self) -> list[WorkflowState]:
         """Workflows that are running or recovering."""
@@ -154,6 +154,10 @@ class JobOrchestrator:
     async def get_recoverable_workflows(self) -> list[WorkflowState]:
         """Failed workflows with recovery attempts left."""
         return await self._states.get_recoverable_workflows()
+
+
+def _describe(now: WorkflowNow, app: App) -> dict[str, Any]:
+    return {**progress_view(now, app.settings.transport), "job_id": read_job_id(now.job_id)}
 
 
 def _has_others(spec: WorkflowSpec) -> bool:

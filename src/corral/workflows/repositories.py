@@ -4,9 +4,10 @@ import asyncio
 
 import structlog
 
-from corral.domain.errors import JobNotFound, WorkflowNotFound
+from corral.domain.errors import JobNotFound, RunNotFound, WorkflowNotFound
 from corral.domain.jobs.job import StoredJob
-from corral.domain.runs.run import RunState
+from corral.domain.runs.payload.workflow import WorkflowPayload
+from corral.domain.runs.run import WORKFLOW, RunState
 from corral.domain.workflows.states import TaskStatus
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
@@ -72,6 +73,16 @@ class WorkflowStateRepository:
         found = await app.store.workflows.newest(None, None, 1, job_id=str(job_id))
         return state_of(found[0], app.settings.transport) if found else None
 
+    async def find_by_child_run(self, run_id: str) -> str | None:
+        """The id of the workflow that has started this run."""
+        app = await self.installation.app()
+        try:
+            child = await app.store.runs.get(str(run_id))
+            parent = None if child.parent_id is None else await app.store.runs.get(child.parent_id)
+        except RunNotFound:
+            return None
+        return parent.payload.read(WorkflowPayload).workflow_id if parent and parent.kind == WORKFLOW else None
+
     async def get_active_workflows(self) -> list[WorkflowState]:
         return await self._in_states(RunState.RUNNING)
 
@@ -94,6 +105,12 @@ class WorkflowTaskRepository:
     async def get_by_workflow(self, workflow_id: str) -> list[WorkflowTask]:
         state = await self._states.get(workflow_id)
         return [] if state is None else state.tasks
+
+    async def get_by_celery_task_id(self, celery_task_id: str) -> WorkflowTask | None:
+        """The task that Celery knows by this id; None without Celery."""
+        workflow_id = await self._states.find_by_child_run(celery_task_id)
+        tasks = [] if workflow_id is None else await self.get_by_workflow(workflow_id)
+        return next((task for task in tasks if task.celery_task_id == celery_task_id), None)
 
     async def get_by_status(self, workflow_id: str, status: str) -> list[WorkflowTask]:
         return [task for task in await self.get_by_workflow(workflow_id) if task.status == TaskStatus(status)]

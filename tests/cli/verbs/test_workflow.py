@@ -9,6 +9,7 @@ from subprocess import Popen
 from typing import Any
 
 from tests.cli.command import Corral
+from tests.cli.screen import on_terminal
 from tests.slack import SLACK
 from tests.waiting import block_until
 
@@ -34,6 +35,10 @@ def refuse(path):
 
 def wait(seconds):
     time.sleep(seconds)
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.02)
 
 def leave():
     raise SystemExit(0)
@@ -157,6 +162,35 @@ def _find(corral: Corral, status: str) -> str | None:
 
 def _show(corral: Corral, workflow_id: str) -> dict[str, Any]:
     return dict(corral.here("workflow", "show", workflow_id, "--json").json)
+
+
+def test_a_workflow_is_watched_as_a_live_tree_on_a_terminal(corral: Corral, started: Callable[..., Popen[str]]) -> None:
+    go = corral.folder / "go"
+    steps = [
+        # The dependency of the first step stands below it.
+        call("last", "count", "first", "slow"),
+        call("first", "count"),
+        call("slow", "wait_for", "first", args={"path": str(go)}, estimated_duration=60),
+        {"key": "each", "kind": "selftest", "for_each": "${steps.first.output.urls}", "depends_on": ["first"]},
+    ]
+    workflow = corral.here("workflow", "run", write(corral, "watched", *steps), "--detach", "--json").json["id"]
+    with on_terminal(corral, "workflow", "show", workflow, "--watch") as (watching, screen):
+        screen.wait_for(lambda shown: "watched v1: running" in shown)
+        runner = started(corral, "workflow", "run", workflow)
+        shown = screen.wait_for(lambda shown: "2/2 items" in shown and "▶ slow" in shown)
+        lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
+        assert lines[0] == "watched v1: running, 50 %, 2/4 steps"
+        assert lines[1].startswith("└── ✓ first [python] completed, ")
+        assert lines[2] == "    ├── ▶ slow [python] running, about 60 s"
+        assert lines[3] == "    │   └── · last [python] pending"
+        assert lines[4].startswith("    └── ✓ each [selftest] completed, 2/2 items")
+        assert len(lines) == 5, "one tree, drawn again and again in the same place"
+        assert screen.frames > 1
+        go.touch()
+        ended = screen.wait_for(lambda shown: "watched v1: completed, 100 %, 4/4 steps" in shown)
+        assert ended.count("last [python]") == 1
+    assert watching.returncode == 0
+    assert runner.wait(30 * SLACK) == 0
 
 
 def test_pause_and_cancel_by_command(corral: Corral) -> None:

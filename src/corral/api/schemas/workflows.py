@@ -48,6 +48,7 @@ class WorkflowTaskRead(BaseModel):
     is_partial: bool = Field(description="completed, but not everything: see error_message")
     dependencies: list[str]
     run_id: str | None
+    celery_task_id: str | None = Field(description="where Celery workers execute runs")
     retry_count: int
     max_retries: int
     error_message: str | None
@@ -82,6 +83,7 @@ class WorkflowSummary(BaseModel):
     waits_for_person: bool
     started_at: datetime | None
     completed_at: datetime | None
+    last_checkpoint: datetime | None = Field(description="when the latest step ended")
     error_message: str | None
     failure_code: str | None
     created_at: datetime
@@ -109,6 +111,7 @@ class WorkflowProgress(BaseModel):
     waits_for_person: bool
     started_at: datetime | None
     completed_at: datetime | None
+    last_checkpoint: datetime | None
     tasks: list[WorkflowTaskRead]
 
 

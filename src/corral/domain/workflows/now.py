@@ -57,7 +57,8 @@ class StepDetail(NamedTuple):
     def duration_s(self) -> float | None:
         if self.started_at is None or self.ended_at is None or not self.now.state.is_over:
             return None
-        return round((self.ended_at - self.started_at).total_seconds(), 3)
+        # The clock of the machine may have been set back in between.
+        return round(max(0.0, (self.ended_at - self.started_at).total_seconds()), 3)
 
     @property
     def share(self) -> float:
@@ -109,6 +110,11 @@ class WorkflowNow:
     @property
     def progress(self) -> int:
         return progress_percent(step.share for step in self.steps)
+
+    @property
+    def last_checkpoint(self) -> datetime | None:
+        """When the latest step ended: everything until then is never executed again."""
+        return max((step.ended_at for step in self.steps if step.ended_at is not None), default=None)
 
     @property
     def current_step(self) -> int:

@@ -50,7 +50,7 @@ async def create_workflow(body: WorkflowCreate, corral: Corral, key: Key) -> Res
         source=source,
         key=key,
     )
-    return render.answer(workflow_view(now), 201, headers=replay_header(replayed))
+    return render.answer(workflow_view(now, corral.settings.transport), 201, headers=replay_header(replayed))
 
 
 @router.get("/workflows", response_model=list[WorkflowSummary])
@@ -62,7 +62,8 @@ async def list_workflows(
     job_id: Annotated[str | None, Query(max_length=200)] = None,
 ) -> Response:
     found = await _find(corral, status, job_id, render.cursor_id(cursor), limit)
-    return render.page([summary_view(now) for now in found], found[-1].id if found else None, limit)
+    views = [summary_view(now, corral.settings.transport) for now in found]
+    return render.page(views, found[-1].id if found else None, limit)
 
 
 async def _find(
@@ -102,12 +103,12 @@ async def list_step_kinds() -> Response:
 
 @router.get("/workflows/{workflow_id}", response_model=WorkflowRead)
 async def read_workflow(workflow_id: Id, corral: Corral) -> Response:
-    return render.answer(workflow_view(await corral.workflows.get(str(workflow_id))))
+    return render.answer(workflow_view(await corral.workflows.get(str(workflow_id)), corral.settings.transport))
 
 
 @router.get("/workflows/{workflow_id}/progress", response_model=WorkflowProgress)
 async def read_progress(workflow_id: Id, corral: Corral) -> Response:
-    return render.answer(progress_view(await corral.workflows.get(str(workflow_id))))
+    return render.answer(progress_view(await corral.workflows.get(str(workflow_id)), corral.settings.transport))
 
 
 @router.get("/workflows/{workflow_id}/mermaid", response_class=PlainTextResponse)
@@ -135,23 +136,23 @@ async def list_items(workflow_id: Id, step_key: StepKey, corral: Corral) -> Resp
 
 @router.post("/workflows/{workflow_id}/start", response_model=WorkflowRead)
 async def start_workflow(workflow_id: Id, corral: Corral) -> Response:
-    return render.answer(workflow_view(await corral.workflows.start(str(workflow_id))))
+    return render.answer(workflow_view(await corral.workflows.start(str(workflow_id)), corral.settings.transport))
 
 
 @router.post("/workflows/{workflow_id}/pause", response_model=WorkflowRead)
 async def pause_workflow(workflow_id: Id, corral: Corral) -> Response:
     """Running steps finish, and none starts."""
-    return render.answer(workflow_view(await corral.workflows.pause(str(workflow_id))))
+    return render.answer(workflow_view(await corral.workflows.pause(str(workflow_id)), corral.settings.transport))
 
 
 @router.post("/workflows/{workflow_id}/resume", response_model=WorkflowRead)
 async def resume_workflow(workflow_id: Id, corral: Corral) -> Response:
-    return render.answer(workflow_view(await corral.workflows.resume(str(workflow_id))))
+    return render.answer(workflow_view(await corral.workflows.resume(str(workflow_id)), corral.settings.transport))
 
 
 @router.post("/workflows/{workflow_id}/cancel", response_model=WorkflowRead)
 async def cancel_workflow(workflow_id: Id, corral: Corral) -> Response:
-    return render.answer(workflow_view(await corral.workflows.cancel(str(workflow_id))))
+    return render.answer(workflow_view(await corral.workflows.cancel(str(workflow_id)), corral.settings.transport))
 
 
 @router.post("/workflows/{workflow_id}/recover", response_model=WorkflowRead)
@@ -160,4 +161,5 @@ async def recover_workflow(workflow_id: Id, corral: Corral, body: WorkflowRecove
     now = await corral.workflows.get(str(workflow_id))
     wanted = None if body is None else body.from_step
     from_step = None if wanted is None else find_step_key(now.spec, wanted)
-    return render.answer(workflow_view(await corral.workflows.recover(str(workflow_id), from_step)))
+    recovering = await corral.workflows.recover(str(workflow_id), from_step)
+    return render.answer(workflow_view(recovering, corral.settings.transport))

@@ -91,7 +91,7 @@ async def _build(settings: Settings, document: dict[str, Any], *, as_json: bool)
             hint = f"the same command continues it; so does `corral workflow run {new}`"
             exits.complain(f"interrupted; workflow {new} is paused, and nothing is lost", hint)
             return exits.INTERRUPTED
-        return _report(await app.workflows.get(new), as_json=as_json)
+        return _report(await app.workflows.get(new), settings, as_json=as_json)
 
 
 async def _find_unfinished(app: App, spec: WorkflowSpec, document: dict[str, Any]) -> str | None:
@@ -134,13 +134,13 @@ async def _pause(app: App, workflow_id: str) -> bool:
     return True
 
 
-def _report(now: WorkflowNow, *, as_json: bool) -> int:
+def _report(now: WorkflowNow, settings: Settings, *, as_json: bool) -> int:
     outputs = {step.spec.key: step.output for step in now.steps if isinstance(step.output, dict)}
     export, last = outputs.get("export", {}), outputs.get("clean_up") or outputs.get("export", {})
     if as_json:
         about = {name: last.get(name) for name in ("folder", "states", "left_out")}
         told = {name: export.get(name) for name in ("images", "manifest_sha256", "files", "quarantined")}
-        render.print_json({"workflow": workflow_view(now), "dataset": {**about, **told}})
+        render.print_json({"workflow": workflow_view(now, settings.transport), "dataset": {**about, **told}})
     elif export:
         print(f"{export['images']} images in {export['folder']}; manifest {export['manifest_sha256']}")
         print(", ".join(f"{count} {state}" for state, count in sorted(last["states"].items())))

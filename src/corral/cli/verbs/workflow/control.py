@@ -87,7 +87,7 @@ async def _move(
         return exits.DONE
     async with open_writable_store(settings) as store:
         now = await change(Workflows(store, EgressPolicy(()), _prepare_nothing), identity)
-    _print(now, as_json=as_json)
+    _print(now, settings, as_json=as_json)
     return exits.DONE
 
 
@@ -102,7 +102,7 @@ async def _recover(settings: Settings, workflow_id: str, from_step: str | None, 
         return exits.DONE
     async with open_writable_store(settings) as writable:
         now = await Workflows(writable, EgressPolicy(()), _prepare_nothing).recover(workflow_id, key)
-    _print(now, as_json=as_json)
+    _print(now, settings, as_json=as_json)
     return exits.DONE
 
 
@@ -120,8 +120,8 @@ async def _prepare_nothing(_: WorkflowSpec) -> dict[str, Any]:
     return {}
 
 
-def _print(now: WorkflowNow, *, as_json: bool) -> None:
+def _print(now: WorkflowNow, settings: Settings, *, as_json: bool) -> None:
     if as_json:
-        render.print_json(workflow_view(now))
+        render.print_json(workflow_view(now, settings.transport))
     else:
         print_workflow(now)

@@ -96,7 +96,7 @@ async def _execute(settings: Settings, options: WorkflowRunOptions, spec: Workfl
     if options.detach:
         async with open_client(settings) as app:
             now = await _begin(app, options, spec, workflow_id)
-        return _report(now, as_json=is_quiet, is_started=True)
+        return _report(now, settings, as_json=is_quiet, is_started=True)
     stop = Stop()
     stop.listen()
     async with open_workflow_node(settings, workflow_id) as app:
@@ -108,7 +108,7 @@ async def _execute(settings: Settings, options: WorkflowRunOptions, spec: Workfl
         if not has_ended:
             return await _interrupt(app, workflow_id)
         now = await app.workflows.get(workflow_id)
-    return _report(now, as_json=is_quiet)
+    return _report(now, settings, as_json=is_quiet)
 
 
 async def _begin(app: App, options: WorkflowRunOptions, spec: WorkflowSpec | None, workflow_id: str) -> WorkflowNow:
@@ -146,9 +146,9 @@ async def _interrupt(app: App, workflow_id: str) -> int:
     return exits.INTERRUPTED
 
 
-def _report(now: WorkflowNow, *, as_json: bool, is_started: bool = False) -> int:
+def _report(now: WorkflowNow, settings: Settings, *, as_json: bool, is_started: bool = False) -> int:
     if as_json:
-        render.print_json(workflow_view(now))
+        render.print_json(workflow_view(now, settings.transport))
     else:
         print_workflow(now)
         print(f"workflow {now.id}")

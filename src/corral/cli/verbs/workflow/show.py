@@ -48,7 +48,7 @@ async def _list(
         found = await store.workflows.newest(states, None, limit if status is None else _MANY, job_id=job)
     found = [now for now in found if status is None or now.status == status][:limit]
     if as_json:
-        render.print_json([summary_view(now) for now in found])
+        render.print_json([summary_view(now, settings.transport) for now in found])
         return exits.DONE
     rows = [
         (
@@ -75,6 +75,8 @@ def show(
 ) -> None:
     """Show a workflow: its steps, their states and results.
 
+    With --watch the exit code is that of the workflow: 0 completed, 1 failed or cancelled, 3 partial, 130 interrupted.
+
     \b
     corral workflow show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --watch
     corral workflow show 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --mermaid
@@ -94,10 +96,10 @@ async def _show(settings: Settings, workflow_id: str, watches: bool, as_mermaid:
     if as_mermaid:
         print(mermaid(now.spec, now), end="")
     elif as_json:
-        render.print_json(workflow_view(now))
+        render.print_json(workflow_view(now, settings.transport))
     else:
         print_workflow(now)
-    return exits.DONE
+    return exits.code_of_state(now.run.state) if watches else exits.DONE
 
 
 async def _follow(store: Store, workflow_id: str, watcher: WorkflowWatcher) -> None:

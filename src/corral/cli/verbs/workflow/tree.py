@@ -55,17 +55,22 @@ def describe_step(step: StepDetail) -> str:
 def describe_head(now: WorkflowNow) -> str:
     status = f"{now.status.value}{' (partial)' if now.is_partial else ''}"
     return (
-        f"{now.spec.name} v{now.version}: {status}, {now.progress} %, {now.counts.completed}/{now.counts.total} steps"
+        f"{now.spec.name} v{now.version}: {status}, {now.progress} %, "
+        f"{now.counts.completed + now.counts.partial}/{now.counts.total} steps"
     )
 
 
 def list_levels(now: WorkflowNow) -> list[tuple[int, StepDetail]]:
-    """Each step below the last of its dependencies, with its depth in the tree."""
-    depth: dict[str, int] = {}
-    found = []
+    """Each step once, below the last of its dependencies, with its depth in the tree."""
+    below: dict[str | None, list[StepDetail]] = {}
     for step in now.steps:
-        depth[step.spec.key] = 1 + max((depth.get(key, 0) for key in step.spec.depends_on), default=0)
-        found.append((depth[step.spec.key], step))
+        below.setdefault(step.spec.depends_on[-1] if step.spec.depends_on else None, []).append(step)
+    found: list[tuple[int, StepDetail]] = []
+    stack = [(1, step) for step in reversed(below.get(None, []))]
+    while stack:
+        depth, step = stack.pop()
+        found.append((depth, step))
+        stack += [(depth + 1, each) for each in reversed(below.get(step.spec.key, []))]
     return found
 
 
@@ -83,12 +88,11 @@ def _build_tree(now: WorkflowNow) -> "Tree":
     from rich.tree import Tree  # noqa: PLC0415
 
     tree = Tree(Text(describe_head(now), style="bold"))
-    nodes: dict[str, Tree] = {}
-    for step in now.steps:
-        # A step with several dependencies is drawn once, below the last of them.
-        parent = next((nodes[key] for key in reversed(step.spec.depends_on) if key in nodes), tree)
+    nodes = [tree]
+    for depth, step in list_levels(now):
         status = "partial" if step.now.state is StepState.PARTIAL else step.status.value
-        nodes[step.spec.key] = parent.add(Text(describe_step(step), style=_TONES[status]))
+        del nodes[depth:]
+        nodes.append(nodes[-1].add(Text(describe_step(step), style=_TONES[status])))
     return tree
 
 
