@@ -267,7 +267,10 @@ async def test_the_repositories_read_the_same_installation(tmp_path: Path) -> No
         assert await tasks.get_failed_tasks(workflow.id) == []
         found = await states.get_by_job_id(5)
         assert found is not None
-        assert found.status == "completed"
+        assert (found.status, found.current_step, found.progress) == ("completed", 2, 100)
+        assert found.last_checkpoint == found.tasks[1].completed_at is not None
+        assert (await orchestrator.get_workflow_progress(workflow.id))["job_id"] == found.job_id == 5
+        assert (await orchestrator.create_workflow("007", definition)).job_id == "007"
         assert await jobs.get("0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b") is None
 
 
@@ -276,11 +279,16 @@ async def test_the_celery_task_of_a_step_has_the_id_of_its_run(
 ) -> None:
     broker = redis_server.url(14)
     settings = Settings(data_dir=tmp_path / "data", celery_broker_url=broker, transport=Transport.CELERY)
-    async with JobOrchestrator(settings=settings) as orchestrator:
+    states, tasks, jobs = repositories(settings)
+    async with JobOrchestrator(states, tasks, jobs) as orchestrator:
         definition = a_definition(WorkflowStep("far", "x", "far:pid"))
         workflow = await orchestrator.create_workflow(1, definition)
         [task] = (await orchestrator.start_workflow(workflow.id)).tasks
         assert task.celery_task_id == task.run_id is not None
+        assert await tasks.get_by_celery_task_id(str(task.celery_task_id)) == task
+        assert await tasks.get_by_celery_task_id(workflow.id) is None
+        progress = await orchestrator.get_workflow_progress(workflow.id)
+        assert progress["tasks"][0]["celery_task_id"] == task.celery_task_id
         await until(lambda: queued_ids(broker) == [task.celery_task_id])
         await orchestrator.cancel_workflow(workflow.id)
 

@@ -13,12 +13,15 @@ from corral.store.queries.workflows import rows as workflow_rows
 from corral.store.tables import crawls, events, interventions, records, runs, slots
 from corral.store.tables import pinned_runs as pinned_rows
 from corral.store.tx import Tx, param, values
+from corral.store.workflow_tables import workflow_steps
 
 _FINISHED = runs.c.state.in_([state.value for state in sorted(TERMINAL)])
+# The runs of steps go after their workflow: an export may still need their records, also after a recovery.
+_IS_FREE = ~sa.exists().where(workflow_steps.c.run_id == runs.c.id)
 # Ids sort by age, so the primary key suffices as an index.
 _OLD = (
     sa.select(runs.c.id)
-    .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"))
+    .where(_FINISHED, runs.c.finished_at < param("before"), runs.c.id < param("before_id"), _IS_FREE)
     .order_by(runs.c.id)
     .limit(param("limit"))
 )
@@ -30,13 +33,14 @@ _OLD_CRAWLS = (
         _FINISHED,
         runs.c.finished_at < param("before"),
         crawls.c.run_id < param("before_id"),
+        _IS_FREE,
         ~sa.exists().where(pinned_rows.c.run_id == crawls.c.run_id),
     )
     .order_by(crawls.c.run_id)
     .limit(param("limit"))
 )
 _COUNT = sa.select(sa.func.count()).select_from(runs)
-_OLDEST = sa.select(runs.c.id).where(_FINISHED).order_by(runs.c.id).limit(param("limit"))
+_OLDEST = sa.select(runs.c.id).where(_FINISHED, _IS_FREE).order_by(runs.c.id).limit(param("limit"))
 _DELETE_EVENTS = sa.delete(events).where(events.c.run_id == param("id"))
 _DELETE_RECORDS = sa.delete(records).where(records.c.run_id == param("id"))
 _DELETE_INTERVENTIONS = sa.delete(interventions).where(interventions.c.run_id == param("id"))

@@ -6,51 +6,18 @@ from typing import Any
 
 import pytest
 
-from corral.domain.errors import BadInput, WorkflowNotFound, WrongState
+from corral.domain.errors import BadInput, RunNotFound, WorkflowNotFound, WrongState
 from corral.domain.runs.event import EventKind, fold
 from corral.domain.runs.loss import Blame, Loss
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import Lease, RunAction, RunState
-from corral.domain.workflows.new import NewWorkflow
-from corral.domain.workflows.now import WorkflowNow
-from corral.domain.workflows.parse import parse_workflow
+from corral.domain.runs.run import RunAction, RunState
 from corral.engine.worker.attempt import settlement_of
-from corral.runtime.new_ids import new_id
 from corral.store.store import Store
 from tests.domain.workflows.builders import a_definition, a_diamond, a_step
 from tests.store.builders import ME
-
-BROKEN = Failed(FailureCode.POLICY, "broken on purpose", "test")
-
-
-async def create(store: Store, document: dict[str, Any], **changed: Any) -> str:
-    workflow_id, _ = await store.workflows.add(NewWorkflow(new_id(), parse_workflow(document), **changed))
-    return workflow_id
-
-
-async def claim_all(store: Store) -> dict[str, Lease]:
-    """The child runs that a node would start now, by step."""
-    leases = await store.runs.claim(ME, 100, 10)
-    return {await step_of(store, lease): lease for lease in leases}
-
-
-async def step_of(store: Store, lease: Lease) -> str:
-    [created, *_] = await store.events.of_run(lease.run_id, 0, 1)
-    item = created.meta.get("item")
-    return created.meta["step"] if item is None else f"{created.meta['step']}[{item}]"
-
-
-async def settle(store: Store, lease: Lease, outcome: Fetched | Failed | None = None) -> bool:
-    told = outcome or Fetched(records=({"of": lease.run_id},))
-    settlement = settlement_of(lease, told, RetryPolicy(), now=datetime.now(UTC), took_s=0.1)
-    [landed] = await store.runs.settle_all([settlement])
-    return landed
-
-
-def states(now: WorkflowNow) -> dict[str, str]:
-    return {step.spec.key: step.now.state.value for step in now.steps}
+from tests.store.queries.workflows.builders import BROKEN, claim_all, create, settle, states, step_of
 
 
 async def test_steps_start_when_what_they_depend_on_has_completed(store: Store) -> None:
@@ -347,6 +314,22 @@ async def test_retention_deletes_a_workflow_with_its_last_run(store: Store, sql:
         await store.workflows.get(workflow_id)
     again = await create(store, a_definition(a_step("b")))
     assert (await store.workflows.get(again)).version == 2
+
+
+async def test_retention_keeps_the_runs_of_steps_as_long_as_their_workflow(store: Store) -> None:
+    workflow_id = await create(store, a_definition(a_step("a"), a_step("b", "a")))
+    first = (await claim_all(store))["a"]
+    await settle(store, first)
+    nothing = Retention(max_age_days=0, max_finished_runs=0, max_crawl_age_hours=0, keep_records=False)
+    assert await store.maintenance.prune(nothing) == 0, "the workflow goes on, and may read the records of its steps"
+    assert await store.records.of_run(first.run_id, "", 10)
+    await settle(store, (await claim_all(store))["b"], BROKEN)
+    while await store.maintenance.prune(nothing):
+        pass
+    with pytest.raises(WorkflowNotFound):
+        await store.workflows.get(workflow_id)
+    with pytest.raises(RunNotFound):
+        await store.runs.get(first.run_id)
 
 
 async def test_a_workflow_is_neither_reaped_nor_claimed(store: Store, sql: Any) -> None:

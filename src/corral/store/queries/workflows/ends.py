@@ -9,7 +9,7 @@ from corral.domain.runs.run import CRAWL, CRAWL_HELPER, HoldReason, Lease, RunAc
 from corral.domain.runs.settlement import Settlement
 from corral.domain.workflows.graph import ALONE, ItemEnd, gather
 from corral.domain.workflows.kinds.registry import STEP_KINDS
-from corral.domain.workflows.kinds.spec import MAX_OUTPUT_RECORDS, EndedChild
+from corral.domain.workflows.kinds.spec import MAX_OUTPUT_RECORDS, EndedChild, StepOutput
 from corral.domain.workflows.spec import StepSpec
 from corral.domain.workflows.states import STEP_STATE_AFTER, SUCCEEDED, StepState
 from corral.store.queries.runs import runs as run_queries
@@ -154,12 +154,21 @@ def _judge(
     if now.kind == CRAWL:
         total = int(tx.all(_COUNT_RECORDS, values(id=run_id))[0][0])
         found = [from_json(row[0]) for row in tx.all(_RECORDS, values(id=run_id, limit=MAX_OUTPUT_RECORDS))]
-    made = STEP_KINDS[step.kind].make_output(EndedChild(run_id, now.state, now.stats, found, total))
+    made = _make_output(step, EndedChild(run_id, now.state, now.stats, found, total))
     if made.flaw is not None:
         return StepState.PARTIAL, made.value, made.flaw
     if state is StepState.PARTIAL and reason is None:
         reason = "its run ended partial"
     return state, made.value, reason
+
+
+def _make_output(step: StepSpec, ended: EndedChild) -> StepOutput:
+    make = STEP_KINDS[step.kind].make_output
+    try:
+        return make(ended)
+    except TypeError:
+        # Pages and scripts have values that JSON has not, such as numbers of 30 digits: take them as they are stored.
+        return make(ended._replace(records=from_json(to_json(list(ended.records)))))
 
 
 def _gather_items(tx: Tx, workflow: WorkflowRow, step: StepSpec) -> None:
