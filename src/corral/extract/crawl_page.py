@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.fingerprint import sketch
 from corral.domain.crawl.item import short_key
 from corral.domain.crawl.option_values import Order
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.score import score_of
-from corral.domain.crawl.traps import shape_of
+from corral.domain.crawl.templates.fingerprint import sketch
+from corral.domain.crawl.templates.traps import shape_of
 from corral.domain.errors import BadInput
 from corral.domain.lists.position import ListPosition
 from corral.domain.net.canonical import link_to, url_key

@@ -12,10 +12,10 @@ from typing import NamedTuple
 import orjson
 
 from corral.domain.crawl.crawl import CrawlPlan
-from corral.domain.crawl.fingerprint import WordCounters
 from corral.domain.crawl.item import short_key
 from corral.domain.crawl.scope import is_named_as_file
-from corral.domain.crawl.traps import shape_of
+from corral.domain.crawl.templates.fingerprint import WordCounters
+from corral.domain.crawl.templates.traps import shape_of
 from corral.domain.fields.own_code import compile_code
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.canonical import Link, links_to

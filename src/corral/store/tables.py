@@ -246,7 +246,7 @@ crawl_hosts = sa.Table(
     sa.Column("pages", sa.BigInteger, nullable=False),
 )
 
-# Counts of each URL template: see domain.crawl.traps.
+# Counts of each URL template: see domain.crawl.templates.traps.
 crawl_templates = sa.Table(
     "crawl_templates",
     metadata,

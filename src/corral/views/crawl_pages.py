@@ -7,7 +7,7 @@ from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRAL, StoredItem
 from corral.domain.crawl.payload import plan_of
 from corral.domain.crawl.summary import TRAP_OPTION
-from corral.domain.crawl.traps import Trap
+from corral.domain.crawl.templates.traps import Trap
 from corral.domain.redaction import redact, redact_result_url
 from corral.domain.runs.run import Run
 from corral.store.queries.crawl.crawls import CrawlNow

@@ -6,7 +6,7 @@ import pytest
 
 from corral.cli.verbs.crawl.closing_summary import lines_of
 from corral.domain.crawl.crawl import Counts
-from corral.domain.crawl.traps import DEFERRING
+from corral.domain.crawl.templates.traps import DEFERRING
 from tests.domain.runs.builders import A_RUN
 
 

@@ -5,10 +5,18 @@ from collections import Counter, deque
 from datetime import date
 from typing import NamedTuple
 
-from corral.domain.crawl.fingerprint import PrintMemory, sketch
 from corral.domain.crawl.scope import Scope
-from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.traps import DEFERRING, Trap, is_dated, is_named_by_list, list_beside, shape_of, template_of
+from corral.domain.crawl.templates.budget import TemplateBudget
+from corral.domain.crawl.templates.fingerprint import PrintMemory, sketch
+from corral.domain.crawl.templates.traps import (
+    DEFERRING,
+    Trap,
+    is_dated,
+    is_named_by_list,
+    list_beside,
+    shape_of,
+    template_of,
+)
 from corral.domain.net.canonical import links_to
 from corral.domain.net.url import parse_target
 from tests.domain.crawl.trap_sites import Answer, Page

@@ -5,7 +5,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordCounters, fingerprint, is_near, sketch
+from corral.domain.crawl.templates.fingerprint import NUMBERS_FROM, WordCounters, fingerprint, is_near, sketch
 
 _WORDS = ["".join(random.Random(number).choices("abcdefghijklmnopqrstuvwxyz", k=6)) for number in range(5_000)]
 
@@ -99,7 +99,7 @@ def test_very_long_texts_are_read_in_part() -> None:
 
 def test_a_fingerprint_is_the_same_in_every_process() -> None:
     """Python's own hash is not."""
-    code = "from corral.domain.crawl.fingerprint import fingerprint; print(fingerprint('one two three'))"
+    code = "from corral.domain.crawl.templates.fingerprint import fingerprint; print(fingerprint('one two three'))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True)
 
     assert int(told.stdout) == fingerprint("one two three")

@@ -12,7 +12,7 @@ from corral.domain.crawl.sharing import (
     host_key_of_url,
     split_concurrency,
 )
-from corral.domain.crawl.traps import names_of, template_of
+from corral.domain.crawl.templates.traps import names_of, template_of
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.template_growth import Shape, Spread
-from corral.domain.crawl.traps import Trap, is_numbered_list, list_beside, names_of, template_of
+from corral.domain.crawl.templates.budget import TemplateBudget
+from corral.domain.crawl.templates.growth import Shape, Spread
+from corral.domain.crawl.templates.traps import Trap, is_numbered_list, list_beside, names_of, template_of
 
 SITE = "https://example.com"
 

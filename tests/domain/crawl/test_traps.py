@@ -7,10 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.domain.crawl.fingerprint import NUMBERS_FROM
-from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.template_tally import TrapLimits
-from corral.domain.crawl.traps import Trap, family_of, is_dated, is_named_by_list, shape_of, template_of, variants_of
+from corral.domain.crawl.templates.budget import TemplateBudget
+from corral.domain.crawl.templates.fingerprint import NUMBERS_FROM
+from corral.domain.crawl.templates.tally import TrapLimits
+from corral.domain.crawl.templates.traps import (
+    Trap,
+    family_of,
+    is_dated,
+    is_named_by_list,
+    shape_of,
+    template_of,
+    variants_of,
+)
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import parse_target

@@ -33,6 +33,23 @@ class Site:
     asked_at: list[tuple[str, float]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    def enter(self, path: str) -> Callable[[], None]:
+        """Count a request. The function that is returned ends it; further calls of it do nothing."""
+        with self.lock:
+            self.hits[path] += 1
+            self.asked_at.append((path, time.monotonic()))
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+        is_here = True
+
+        def leave() -> None:
+            nonlocal is_here
+            with self.lock:
+                self.at_once -= is_here
+            is_here = False
+
+        return leave
+
     def came(self, path: str, port: int) -> Callable[[], None]:
         """Somebody, from this port of theirs; what is to be done when they are about to be answered."""
         return lambda: None
@@ -80,19 +97,7 @@ def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
 
         def do_GET(self) -> None:
             left = site.came(self.path, self.client_address[1])
-            with site.lock:
-                site.hits[self.path] += 1
-                site.asked_at.append((self.path, time.monotonic()))
-                site.at_once += 1
-                site.most_at_once = max(site.most_at_once, site.at_once)
-            is_here = True
-
-            def leave() -> None:
-                nonlocal is_here
-                with site.lock:
-                    site.at_once -= is_here
-                is_here = False
-
+            leave = site.enter(self.path)
             try:
                 page = site.pages.get(self.path)
                 time.sleep(page.takes_s if page else 0)

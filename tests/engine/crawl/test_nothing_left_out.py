@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from corral.domain.crawl.traps import PROVEN
+from corral.domain.crawl.templates.traps import PROVEN
 from corral.domain.runs.run import Run, RunState
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawl

@@ -24,7 +24,7 @@ _AUTO_PAGES = 100
 _MIN_ITEMS = 250_000
 _ITEMS_PER_PAGE = 20
 
-# Rules that skip an item after it was found; the others are in domain.crawl.scope and domain.crawl.traps.
+# Rules that skip an item after it was found; the others are in domain.crawl.scope and domain.crawl.templates.traps.
 HOST_BUDGET = "host_budget"
 CANONICAL = "canonical"
 LISTING = "listing"  # a list page, read for its links

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts, ItemState
-from corral.domain.crawl.traps import DEFERRING
+from corral.domain.crawl.templates.traps import DEFERRING
 from corral.domain.runs.outcome import WaitReason
 
 _KEY_BYTES = 15
@@ -106,7 +106,7 @@ class PageSignals(NamedTuple):
 
     canonical: DiscoveredLink | None = None  # target of rel=canonical
     print: int | None = None  # fingerprint of its text
-    words: tuple[int, ...] = ()  # a sample of its words: see domain.crawl.fingerprint
+    words: tuple[int, ...] = ()  # a sample of its words: see domain.crawl.templates.fingerprint
     loads_more: bool = False  # scrolling probably loads more
     scripts: tuple[str, ...] = ()  # URLs of script files on its own site
     is_sent_on: bool = False  # it redirects to a page of the same depth, which other pages may have placed deeper

@@ -46,7 +46,7 @@ def host_key_of_url(url: str) -> str:
 
 
 def host_key_of_template(name: str) -> str:
-    """Return the host key of a template name, which begins with the host: see domain.crawl.traps."""
+    """Return the host key of a template name, which begins with the host: see domain.crawl.templates.traps."""
     return host_key_of(name.partition("/")[0].partition("?")[0])
 
 

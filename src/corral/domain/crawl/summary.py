@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from corral.domain.crawl.crawl import LEFT_OUT, SITEMAP_CUT
 from corral.domain.crawl.scope import Refusal
-from corral.domain.crawl.traps import PROVEN
+from corral.domain.crawl.templates.traps import PROVEN
 from corral.domain.runs.outcome import FailureCode
 
 LINKS_DROPPED = "links_dropped"

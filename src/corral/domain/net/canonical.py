@@ -64,7 +64,7 @@ def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
 
     The case of the path counts: `/wiki/AIDS` and `/wiki/Aids` are two pages, and a page that is never fetched is a
     greater loss than a page that is fetched twice. On sites that accept every spelling, the template
-    (`domain.crawl.traps`), which ignores case, holds back the copies.
+    (`domain.crawl.templates.traps`), which ignores case, holds back the copies.
     """
     return link_of(target, kept).key
 

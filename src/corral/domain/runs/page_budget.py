@@ -4,8 +4,8 @@ from typing import Any
 
 from corral.domain.cost.spent import Spent, find_exceeded, run_spent
 from corral.domain.jobs.job import Strategy
+from corral.domain.runs.completeness.found_before import earlier_fields
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.found_before import earlier_fields
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import Transition

@@ -8,8 +8,8 @@ from typing import Any
 from corral.domain.jobs.job import OnTrouble, Strategy
 from corral.domain.net.retry_after import parse_retry_after, retry_after_s
 from corral.domain.redaction import redact
+from corral.domain.runs.completeness.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.event import EventDraft, EventKind
-from corral.domain.runs.found_before import carry_fields, earlier_fields, is_filled
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, is_proxy_fault, may_try_proxy_again
 from corral.domain.runs.payload.common import CommonPayload

@@ -13,7 +13,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
 from corral.domain.ports.stores import EngineStore
 from corral.domain.quality.run_profile import ObservedData
-from corral.domain.runs.empty_fields import FieldCount
+from corral.domain.runs.completeness.empty_fields import FieldCount
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.run import CRAWL, CRAWL_HELPER, Lease
 from corral.domain.verdicts.crawl_profile import CrawlProfile, profile_key_of_crawl

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import gcd
 
-from corral.domain.crawl.traps import is_dated
+from corral.domain.crawl.templates.traps import is_dated
 from corral.domain.lists.counters import PageCounter, counter_in, counters_in
 from corral.extract.lists.page_links import PageLink
 

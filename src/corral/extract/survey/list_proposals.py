@@ -6,7 +6,7 @@ from typing import Any
 
 from selectolax.lexbor import LexborNode
 
-from corral.domain.crawl.traps import template_of
+from corral.domain.crawl.templates.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.jobs.survey import MAX_SAMPLES
 from corral.domain.lists.pagination import PagingMode

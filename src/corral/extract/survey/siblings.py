@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
-from corral.domain.crawl.traps import is_numbered_list, template_of
+from corral.domain.crawl.templates.traps import is_numbered_list, template_of
 from corral.domain.errors import BadInput
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import parse_target

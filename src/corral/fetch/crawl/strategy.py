@@ -13,7 +13,7 @@ from corral.domain.crawl.crawl import SHELL, CrawlPlan, ItemState
 from corral.domain.crawl.item import PAGE, Item, ItemResult
 from corral.domain.crawl.payload import CrawlPayload
 from corral.domain.crawl.scope import Refusal
-from corral.domain.crawl.traps import template_of
+from corral.domain.crawl.templates.traps import template_of
 from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url

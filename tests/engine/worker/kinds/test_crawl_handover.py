@@ -2,8 +2,8 @@
 
 from corral.domain.crawl.crawl import Counts, CrawlPlan, ItemState
 from corral.domain.crawl.item import Batch, DiscoveredLink, Item, ItemResult, PageSignals
-from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.traps import Trap
+from corral.domain.crawl.templates.budget import TemplateBudget
+from corral.domain.crawl.templates.traps import Trap
 from corral.engine.worker.kinds.crawl.memory import CrawlMemory
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
 

@@ -6,7 +6,7 @@ from corral.cli.render import printable
 from corral.cli.verbs.crawl.left_out import describe_left_out
 from corral.domain.crawl.crawl import LEFT_OUT, Counts
 from corral.domain.crawl.summary import TRAP_OPTION
-from corral.domain.crawl.traps import DEFERRING
+from corral.domain.crawl.templates.traps import DEFERRING
 from corral.domain.runs.run import Run
 from corral.domain.verdicts.run_verdict import DATA_VERDICT
 

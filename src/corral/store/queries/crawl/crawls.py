@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import GONE, Counts, ItemState
 from corral.domain.crawl.item import StoredItem
-from corral.domain.crawl.traps import Trap
+from corral.domain.crawl.templates.traps import Trap
 from corral.domain.errors import RunNotFound
 from corral.domain.runs.code_aliases import current_reason
 from corral.domain.runs.run import Run, RunState

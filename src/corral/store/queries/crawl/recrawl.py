@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from corral.domain.crawl.crawl import Since
 from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, DiscoveredLink, Item, ItemResult
 from corral.domain.crawl.scope import Refusal
-from corral.domain.crawl.traps import Trap
+from corral.domain.crawl.templates.traps import Trap
 from corral.store.rows import from_json
 from corral.store.tables import crawls, items, records
 from corral.store.tx import Tx, first, is_state, param, values

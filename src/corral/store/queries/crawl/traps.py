@@ -1,4 +1,4 @@
-"""Trap detection's knowledge about the templates of a crawl, and the items it holds back: see domain.crawl.traps.
+"""Trap detection's knowledge about the templates of a crawl, and the items it holds back: see domain.crawl.templates.traps.
 
 The worker decides; its decisions are written in the transaction of the pages that led to them.
 """
@@ -12,7 +12,7 @@ from sqlalchemy.dialects.postgresql import insert
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.crawl.item import DEFERRED_DUE, MAX_ROWS
 from corral.domain.crawl.sharing import host_key_of_template
-from corral.domain.crawl.traps import Trap
+from corral.domain.crawl.templates.traps import Trap
 from corral.store.queries.crawl import helpers
 from corral.store.queries.crawl.helpers import CrawlStepContext
 from corral.store.queries.crawl.rows import DUE_AT

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from corral.domain.crawl.crawl import CANONICAL, CrawlPlan, ItemState
-from corral.domain.crawl.fingerprint import PrintMemory
 from corral.domain.crawl.item import Batch, DiscoveredLink, Item, ItemResult, PageSignals
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.sharing import host_key_of, host_key_of_url
+from corral.domain.crawl.templates.fingerprint import PrintMemory
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
 
 _MAX_TOLD = 100_000

@@ -9,10 +9,10 @@ from typing import Any
 from zlib import crc32
 
 from corral.domain.crawl.crawl import ItemState
-from corral.domain.crawl.fingerprint import PrintMemory
 from corral.domain.crawl.item import PAGE, DiscoveredLink, Item, ItemResult, PageSignals
-from corral.domain.crawl.template_budget import TemplateBudget
-from corral.domain.crawl.traps import DEFERRING, PROVEN, is_dated, is_named_by_list, list_beside, template_of
+from corral.domain.crawl.templates.budget import TemplateBudget
+from corral.domain.crawl.templates.fingerprint import PrintMemory
+from corral.domain.crawl.templates.traps import DEFERRING, PROVEN, is_dated, is_named_by_list, list_beside, template_of
 
 _TELL_EVERY_S = 0.5
 # For this many pages after a restart or a handover, known links may seem new.

@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from corral.domain.crawl.sharing import host_key_of_template
-from corral.domain.crawl.template_tally import TemplateTally, TrapLimits, has_new_word
-from corral.domain.crawl.traps import Trap, family_of, names_of, place_of, root_of, variants_of
+from corral.domain.crawl.templates.tally import TemplateTally, TrapLimits, has_new_word
+from corral.domain.crawl.templates.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
 # If links look invented, a text is new only if more than one word in this many is new.
 _WORDS_OF_INVENTED = 4

@@ -1,6 +1,6 @@
 """Traps: URLs whose shape proves that they never end, and the templates that group all others.
 
-domain.crawl.template_budget counts the pages and the new content of each template.
+domain.crawl.templates.budget counts the pages and the new content of each template.
 """
 
 import re

@@ -1,12 +1,12 @@
-"""The counts of one template of a crawl. template_budget updates them, template_growth judges its growth."""
+"""The counts of one template of a crawl. `budget` updates them, `growth` judges its growth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.crawl.fingerprint import NUMBERS_FROM, WordMemory, is_near
-from corral.domain.crawl.template_growth import Shape, Spread, Yields
-from corral.domain.crawl.traps import has_token, is_numbered_list
+from corral.domain.crawl.templates.fingerprint import NUMBERS_FROM, WordMemory, is_near
+from corral.domain.crawl.templates.growth import Shape, Spread, Yields
+from corral.domain.crawl.templates.traps import has_token, is_numbered_list
 
 _KEPT_WORDS = 256
 _SOME_NUMBERS = 3
