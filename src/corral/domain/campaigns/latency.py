@@ -19,7 +19,7 @@ class LatencyHistogram:
         """Return the histogram of stored counts."""
         return LatencyHistogram(Counter({int(bucket): count for bucket, count in (counts or {}).items()}))
 
-    def stored(self) -> dict[str, int]:
+    def to_counts(self) -> dict[str, int]:
         return {str(bucket): count for bucket, count in self.counts.items()}
 
     def add(self, milliseconds: float) -> None:

@@ -159,7 +159,7 @@ def _save_counts(tx: Tx, context: CrawlStepContext, leased: Sequence[Item]) -> N
     epoch = context.lease.epoch if context.is_coordinator else context.epoch
     current_url = leased[-1].url if leased else None
     key = values(run_id=context.run_id, epoch=epoch, current_url=current_url, updated_at=tx.wall_ms)
-    latency = to_json(context.latency.stored())
+    latency = to_json(context.latency.to_counts())
     tx.run(_SAVE_COUNTS, {**key, "latency": latency, **{name: context.counts[name] for name in COUNTED}})
 
 

@@ -1,4 +1,4 @@
-"""Trap detection's knowledge about the templates of a crawl, and the items it holds back: see domain.crawl.templates.traps.
+"""What trap detection knows about the templates of a crawl, and the items it holds back: see domain.crawl.templates.
 
 The worker decides; its decisions are written in the transaction of the pages that led to them.
 """
