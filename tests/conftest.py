@@ -1,3 +1,4 @@
+import functools
 import os
 import signal
 import sys
@@ -5,6 +6,7 @@ from collections.abc import Iterator
 
 import alembic.command  # noqa: F401 - loaded here, migrations run in this process, which has threads, and not in a fork
 import pytest
+from httpx._transports import default as transport
 from hypothesis import HealthCheck, settings
 
 from tests import cpu, forked, parallel, services
@@ -14,6 +16,9 @@ from tests.parallel import pytest_runtestloop  # noqa: F401
 
 # numpy would start a thread when a test module is imported, and the forks that run the tests would lack it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Every client of httpx would load the certificates of the system, 24 ms of CPU time, to speak HTTP to 127.0.0.1.
+transport.create_ssl_context = functools.cache(transport.create_ssl_context)  # type: ignore[attr-defined]
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile(

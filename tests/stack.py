@@ -3,13 +3,11 @@
 The processes are forks of one that has loaded Corral already, see tests/forked.
 """
 
-import functools
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +15,6 @@ from typing import Any
 
 import httpx
 
-from corral.runtime.process import die_with_parent
 from tests import forked
 from tests.forked.process import Process, started
 from tests.services.ports import free_port
@@ -88,16 +85,11 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
     return kept | defaults | patient | settings
 
 
-def with_its_test() -> Callable[[], None]:
-    """For what is started: it does not outlive the tests, however they end."""
-    return functools.partial(die_with_parent, os.getpid())
-
-
 @contextmanager
 def demo_site() -> Iterator[str]:
     port = free_port()
-    command = [sys.executable, "-m", "corral.demo", "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, preexec_fn=with_its_test())  # noqa: PLW1509
+    with open(os.devnull, "wb") as sink:  # noqa: PTH123
+        process = started(["--port", str(port)], module="corral.demo", env=os.environ, cwd=Path.cwd(), stdout=sink)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/robots.txt", process)

@@ -1,6 +1,5 @@
 """The command line as a person has it: processes with a data folder of their own."""
 
-import asyncio
 import contextlib
 import io
 import json
@@ -16,8 +15,8 @@ import psutil
 import pytest
 
 from corral.cli.main import main
-from corral.store.open import open_store
 from tests import forked
+from tests.services.sqlite import migrate
 from tests.slack import SLACK
 
 _COMMAND = (sys.executable, "-m", "corral")
@@ -56,8 +55,7 @@ class Corral:
 
     def create(self) -> None:
         """The database, as the first start makes it."""
-        store = open_store(f"sqlite:///{self.data}/corral.db")
-        asyncio.run(store.close())
+        migrate(self.data / "corral.db")
 
     def __call__(self, *arguments: str, **settings: str) -> Answer:
         done = subprocess.run(
@@ -86,8 +84,18 @@ class Corral:
         return Answer(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
     def start(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        """A process of its own, for tests that look at it and at what it starts."""
+        return self._launch(_COMMAND, arguments, settings)
+
+    def start_fork(self, *arguments: str, **settings: str) -> subprocess.Popen[str]:
+        """A fork behind a process that passes signals on, for tests of what the command does."""
+        return self._launch(forked.command(), arguments, settings)
+
+    def _launch(
+        self, command: tuple[str, ...], arguments: tuple[str, ...], settings: dict[str, str]
+    ) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*_COMMAND, *arguments],
+            [*command, *arguments],
             cwd=self.folder,
             env=self.environment(settings),
             stdout=subprocess.PIPE,

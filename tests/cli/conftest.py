@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,10 +42,25 @@ def migrated(corral: Corral) -> None:
 @pytest.fixture
 def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Starts commands that go on until they are told to stop, and ends those that a failed test left behind."""
+    with _end_afterwards(Corral.start) as start:
+        yield start
+
+
+@pytest.fixture
+def started_forks() -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """The same with forks, for tests that look at what a command does and not at its processes."""
+    with _end_afterwards(Corral.start_fork) as start:
+        yield start
+
+
+@contextmanager
+def _end_afterwards(
+    launch: Callable[..., subprocess.Popen[str]],
+) -> Iterator[Callable[..., subprocess.Popen[str]]]:
     running: list[subprocess.Popen[str]] = []
 
     def start(corral: Corral, *arguments: str, **settings: str) -> subprocess.Popen[str]:
-        process = corral.start(*arguments, **settings)
+        process = launch(corral, *arguments, **settings)
         running.append(process)
         return process
 

@@ -1,17 +1,17 @@
 """What `corral worker` accepts, and what it says to the rest."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.stack import environment
 
 
 def worker(folder: Path, *arguments: str, **settings: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "corral", "worker", *arguments],
+        [*forked.command(), "worker", *arguments],
         env=environment(folder / "var", **settings),
         cwd=folder,
         capture_output=True,

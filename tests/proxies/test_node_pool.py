@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from corral.engine.proxies.pool import ProxyPool
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.domain.runs.builders import A_RUN
+from tests.services.sqlite import migrate
 
 NOW = datetime.now(UTC)
 
@@ -43,8 +45,8 @@ class Holder:
 
 
 @pytest.fixture
-async def store() -> AsyncIterator[Store]:
-    opened = open_store("sqlite://")
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    opened = open_store(f"sqlite:///{migrate(tmp_path / 'corral.db')}")
     yield opened
     await opened.close()
 

@@ -11,6 +11,7 @@ from corral.store.store import Store
 from corral.wiring.proxies.config import load_proxy_config, usual_policy
 from tests.cli.command import Corral
 from tests.proxies.world import GOOD, PROXY_ADDRESS, proxy_world
+from tests.services.sqlite import migrate
 
 
 def settings_in(folder: Path, text: str, **more: str) -> Settings:
@@ -55,11 +56,11 @@ async def start_by_threshold(store: Store, settings: Settings) -> int:
 async def test_too_few_usable_proxies_start_one_refresh(tmp_path: Path) -> None:
     text = "sources: [{file: list.txt}]\ncheck: {judge: 'http://judge.test/'}\n"
     for minimum, started in ((1, 1), (0, 0)):
-        store = open_store("sqlite://")
+        store = open_store(f"sqlite:///{migrate(tmp_path / f'minimum-{minimum}.db')}")
         settings = settings_in(tmp_path, text).model_copy(update={"min_proxies_for_scraping": minimum})
         assert await start_by_threshold(store, settings) == started
         await store.close()
-    store = open_store("sqlite://")
+    store = open_store(f"sqlite:///{migrate(tmp_path / 'scheduled.db')}")
     scheduled = settings_in(tmp_path, f"{text}refresh_minutes: 5\n").model_copy(update={"min_proxies_for_scraping": 0})
     assert await start_by_threshold(store, scheduled) == 1, "by schedule"
     await store.close()

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.shape.files import ROOT, relative
+from tests.shape.files import ROOT, parse, relative
 
 SOURCE = ROOT / "src/corral"
 MEANS = frozenset(
@@ -34,7 +34,7 @@ EXEMPT = {
 
 
 def list_imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(), filename=str(path))):
+    for node in ast.walk(parse(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -76,7 +76,7 @@ def test_no_stream_is_opened_behind_its_back() -> None:
         f"{relative(path)}:{node.lineno} {node.func.attr}"
         for path in sorted(SOURCE.rglob("*.py"))
         if not path.relative_to(SOURCE).as_posix().startswith((*WAYS_OUT, *SERVICES))
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parse(path))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in calls
         if not any(keyword.arg == "sock" for keyword in node.keywords)
     ]

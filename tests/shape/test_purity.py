@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import corral
+from tests.shape.files import parse
 
 SOURCE = Path(corral.__file__).parent
 # Memos of pure functions over strings, and of data files: bounded, and explained where they stand. Everything else that
@@ -49,19 +50,18 @@ CLOCKS = {
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_module_reads_no_clock_and_explains_its_memos(path: Path) -> None:
-    text = path.read_text()
-    assert list(clock_calls(ast.parse(text))) == []
-    assert list(bad_memos(text)) == []
+    assert list(clock_calls(parse(path))) == []
+    assert list(bad_memos(path.read_text())) == []
 
 
 def test_memos_are_the_named_ones() -> None:
-    found = {f"{path.relative_to(SOURCE)}: {name}" for path in MODULES for name in memos(ast.parse(path.read_text()))}
+    found = {f"{path.relative_to(SOURCE)}: {name}" for path in MODULES for name in memos(parse(path))}
     assert found == MEMOS, "name a new memo above, with its reason beside it, or let the reading process own it"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_module_has_no_state(path: Path) -> None:
-    assert list(state(ast.parse(path.read_text()), stateful_classes())) == []
+    assert list(state(parse(path), stateful_classes())) == []
 
 
 def test_the_check_sees_state_and_leaves_constants_alone() -> None:
@@ -143,7 +143,7 @@ def name_of(node: ast.AST) -> str:
 
 @cache
 def stateful_classes() -> frozenset[str]:
-    return frozenset(name for path in MODULES for name in classes_with_state(ast.parse(path.read_text())))
+    return frozenset(name for path in MODULES for name in classes_with_state(parse(path)))
 
 
 def classes_with_state(tree: ast.Module) -> frozenset[str]:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.shape.files import python_files, relative
+from tests.shape.files import parse, python_files, relative
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
@@ -29,8 +29,7 @@ def test_no_function_is_too_long() -> None:
 
 
 def functions(path: Path) -> Iterator[Function]:
-    tree = ast.parse(path.read_text(), filename=str(path))
-    return (node for node in ast.walk(tree) if isinstance(node, Function))
+    return (node for node in ast.walk(parse(path)) if isinstance(node, Function))
 
 
 def length(function: Function) -> int:

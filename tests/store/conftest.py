@@ -85,13 +85,6 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 @pytest.fixture
-async def memory_store() -> AsyncIterator[Store]:
-    opened = open_store("sqlite://")
-    yield opened
-    await opened.close()
-
-
-@pytest.fixture
 async def two_stores(shared_url: str) -> AsyncIterator[tuple[Store, Store]]:
     """The same database, opened twice as two processes would."""
     first, second = open_store(shared_url), open_store(shared_url)

@@ -84,14 +84,14 @@ def test_processes_of_one_command_share_a_crawl(corral: Corral) -> None:
 
 
 def test_interrupted_it_is_paused_and_the_same_command_goes_on(
-    corral: Corral, started: Callable[..., "subprocess.Popen[str]"]
+    corral: Corral, started_forks: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.1
     with served(pages) as site:
         command = ("crawl", f"{site.url}/", "--depth", "2", "--concurrency", "2", "--json")
-        crawling = started(corral, *command)
+        crawling = started_forks(corral, *command)
         while len(site.hits) < 6:
             time.sleep(0.02)
         crawling.send_signal(signal.SIGINT)

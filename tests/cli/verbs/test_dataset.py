@@ -58,7 +58,7 @@ def test_a_bad_configuration_is_refused_with_every_problem(corral: Corral) -> No
 
 
 def test_interrupted_it_is_paused_and_the_same_command_continues(
-    corral: Corral, started: Callable[..., "subprocess.Popen[str]"]
+    corral: Corral, started_forks: Callable[..., "subprocess.Popen[str]"]
 ) -> None:
     bodies = {f"/cat-{number}.jpg": encode(picture(number)) for number in range(60)}
 
@@ -74,7 +74,7 @@ def test_interrupted_it_is_paused_and_the_same_command_continues(
         }
         (corral.folder / "cats.json").write_text(json.dumps(document))
         slow = {"APP_HOST_DELAY_SECONDS": "0.05", "APP_HOST_MAX_DELAY_SECONDS": "0.05"}
-        process = started(corral, "dataset", "build", "cats.json", **slow)
+        process = started_forks(corral, "dataset", "build", "cats.json", **slow)
         block_until(lambda: sum(images.requests.values()) > 10, within_s=60)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60 * SLACK)

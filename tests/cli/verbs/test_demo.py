@@ -16,8 +16,10 @@ from tests.cli.command import Corral, line_with
 
 
 @pytest.mark.slow
-def test_the_demo_shows_what_became_of_each_job(corral: Corral, started: Callable[..., subprocess.Popen[str]]) -> None:
-    process = started(corral, "demo", "--port", "0", "--site-port", "0")
+def test_the_demo_shows_what_became_of_each_job(
+    corral: Corral, started_forks: Callable[..., subprocess.Popen[str]]
+) -> None:
+    process = started_forks(corral, "demo", "--port", "0", "--site-port", "0")
     line_with(process, "starting a run of each demo job")
     assert process.stdout is not None
     header = process.stdout.readline().split()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.crawl.site import served, tree
@@ -87,13 +88,13 @@ def test_unknown_runs(shared: Corral, run_id: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM] if LEVEL else [signal.SIGINT])
 def test_interrupted_it_leaves_nothing_but_what_was_there(
-    shared: Corral, many: str, started: Callable[..., "subprocess.Popen[str]"], number: signal.Signals
+    shared: Corral, many: str, started_forks: Callable[..., "subprocess.Popen[str]"], number: signal.Signals
 ) -> None:
     folder = shared.folder / f"interrupted-{number.name}"
     folder.mkdir()
     path = folder / "pages.xlsx"
     path.write_text("from before")
-    exporting = started(shared, "export", many, "-o", str(path))
+    exporting = started_forks(shared, "export", many, "-o", str(path))
     while not _part_of(folder):
         assert exporting.poll() is None
         time.sleep(0.01)
@@ -136,7 +137,7 @@ def test_a_crawl_into_an_archive_keeps_its_pages(corral: Corral) -> None:
 
 def test_a_person_sees_how_far_it_is(shared: Corral, many: str) -> None:
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "corral", "export", many, "-o", "seen.csv"]
+    command = [*forked.command(), "export", many, "-o", "seen.csv"]
     variables = {**shared.environment({}), "TERM": "xterm", "COLUMNS": "100"}
     with subprocess.Popen(
         command, cwd=shared.folder, env=variables, stdout=subprocess.DEVNULL, stderr=theirs

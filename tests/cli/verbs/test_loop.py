@@ -67,7 +67,7 @@ def test_the_loop_closes_the_gaps_of_a_running_corral_and_goes_idle(project: Cor
     started = project.here("loop", "start", "--every", "30", "--json")
     assert started.code == 0, started.err
     assert "no node runs" in started.err
-    process = project.start("up", "--port", "0")
+    process = project.start_fork("up", "--port", "0")
     try:
         status = _wait_until_idle(project)
         assert status["last"]["completeness"] == 100.0

@@ -23,7 +23,7 @@ def _site_is_allowed(site: str, monkeypatch: pytest.MonkeyPatch, shared: Corral)
     )
 
 
-def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, started: Started) -> None:
+def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, started_forks: Started) -> None:
     options = ("--fields", "title", "--frequency", "daily", "--priority", "high", "--strategy", "http")
     job_id = shared("job", "add", f"{site}/articles", *options, "--no-verify-tls").out.strip()
     [job] = shared.here("job", "list", "--json").json
@@ -35,7 +35,7 @@ def test_a_job_goes_its_way_from_added_to_removed(shared: Corral, site: str, sta
     assert ["verify_tls", "false"] in [line.lower().split() for line in shown.splitlines()]
     assert shared.here("job", "rm", job_id).code == 1
 
-    worker = started(shared, "worker")
+    worker = started_forks(shared, "worker")
     line_with(worker, "Corral works: 1 worker process,")
     followed = shared("events", "-f", run_id)
     assert [line.split()[1] for line in followed.out.splitlines()] == ["·", "!", "→", "←"]
@@ -74,7 +74,7 @@ def test_a_run_is_held_and_let_go(shared: Corral, site: str) -> None:
 
 def _first_lines(corral: Corral, run_id: str, count: int) -> list[str]:
     """What `events -f --json` prints at once; then it is interrupted, as a person would."""
-    process = corral.start("events", "-f", run_id, "--json")
+    process = corral.start_fork("events", "-f", run_id, "--json")
     assert process.stdout is not None
     lines = [process.stdout.readline() for _ in range(count)]
     process.send_signal(signal.SIGINT)

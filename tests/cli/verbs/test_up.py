@@ -35,7 +35,9 @@ def for_site(site: str) -> dict[str, str]:
     return {"APP_EGRESS_ALLOW": f"127.0.0.1/32:{site.rpartition(':')[2]}", "APP_PROBE_TIMEOUT_SECONDS": "0.2"}
 
 
-def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(corral: Corral, site: str, started: Started) -> None:
+def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(
+    corral: Corral, site: str, started: Started, started_forks: Started
+) -> None:
     process = started(corral, "up", "--port", "0", **for_site(site))
     api = address_of(process)
     line_with(process, "no token configured: bound to loopback only")
@@ -60,7 +62,7 @@ def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(corral: Corral, 
         "Run released",
     ]
 
-    again = started(corral, "up", "--port", "0", **for_site(site))
+    again = started_forks(corral, "up", "--port", "0", **for_site(site))
     line_with(again, "dashboard")
     assert "← Run completed" in corral("events", "-f", run["id"]).out
     again.send_signal(signal.SIGINT)
@@ -114,14 +116,16 @@ def test_a_taken_port_is_one_clear_line_and_nothing_is_started(corral: Corral, v
     assert not corral.data.exists()
 
 
-def test_without_a_token_only_loopback_is_bound(corral: Corral, started: Started) -> None:
+def test_without_a_token_only_loopback_is_bound(corral: Corral, started_forks: Started) -> None:
     refused = corral.here("up", "--host", "0.0.0.0", "--port", "0")
 
     assert refused.code == 78
     assert "APP_WRITE_TOKEN" in refused.err
     assert not corral.data.exists()
 
-    allowed = started(corral, "serve", "--host", "0.0.0.0", "--port", "0", APP_WRITE_TOKEN="a-token-of-some-length")
+    allowed = started_forks(
+        corral, "serve", "--host", "0.0.0.0", "--port", "0", APP_WRITE_TOKEN="a-token-of-some-length"
+    )
     api = address_of(allowed)
     assert httpx.get(f"{api}/jobs").status_code == 401
     allowed.send_signal(signal.SIGTERM)

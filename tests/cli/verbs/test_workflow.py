@@ -141,9 +141,9 @@ def test_a_failed_workflow_is_recovered_and_its_exit_code_says_so(corral: Corral
     assert corral.here("workflow", "run", workflow_id).code == 2
 
 
-def test_ctrl_c_pauses_and_the_id_goes_on(corral: Corral, started: Callable[..., Popen[str]]) -> None:
+def test_ctrl_c_pauses_and_the_id_goes_on(corral: Corral, started_forks: Callable[..., Popen[str]]) -> None:
     path = write(corral, "long", call("one", "wait", args={"seconds": 3}), call("two", "count", "one"))
-    process = started(corral, "workflow", "run", path)
+    process = started_forks(corral, "workflow", "run", path)
     workflow = str(block_until(lambda: _find(corral, "running"), within_s=30))
     block_until(lambda: _show(corral, workflow)["tasks"][0]["status"] == "running", within_s=30)
     process.send_signal(signal.SIGINT)

@@ -13,6 +13,7 @@ from corral.files.build_folders import BuildFolders, hold_build
 from corral.files.saved_files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
+from tests.services.sqlite import migrate
 from tests.store.builders import claim_new, failed, settle
 from tests.store.queries.artifacts_helpers import leaving
 
@@ -28,8 +29,8 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.fixture
-def store() -> Store:
-    return open_store("sqlite://")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    return open_store(f"sqlite:///{migrate(tmp_path_factory.mktemp('store') / 'corral.db')}")
 
 
 async def refer_to(store: Store, *artifacts: Artifact) -> str:

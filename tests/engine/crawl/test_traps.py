@@ -228,7 +228,8 @@ class BesideTraps(Site):
         return "A room with doors.", [f"/maze/{words_of(str(chance.random()), 1)}" for _ in range(4)]
 
 
-@pytest.mark.parametrize("shape", ["listed", "chain", "related"])
+# tests/domain/crawl crawls all shapes in miniature.
+@pytest.mark.parametrize("shape", ["listed", "chain", "related"] if LEVEL else ["chain"])
 async def test_articles_that_are_alike_come_before_traps(app: App, shape: str) -> None:
     """Of the budget, a hundred pages are left for lists and for finding out that the traps grow."""
     site = BesideTraps(shape, 180)
@@ -313,15 +314,16 @@ async def find_real_pages(app: App, finite: Finite, count: int, traps: Sequence[
     return site.found, site.count
 
 
+# tests/domain/crawl crawls every pair in miniature.
+MORE_PAIRS = [(variants, ("search",)), (article_tree, ("search",)), (gallery, FOUR), (variants, OTHER_FOUR)]
+
+
 @pytest.mark.parametrize(
     "finite, traps",
     [
-        (variants, ("search",)),
-        (article_tree, ("search",)),
         (related_articles, FOUR),
-        (gallery, FOUR),
-        (variants, OTHER_FOUR),
         (wide_tree, ("endless",)),
+        *(MORE_PAIRS if LEVEL else ()),
     ],
 )
 async def test_real_pages_come_before_those_of_traps(app: App, finite: Finite, traps: Sequence[str]) -> None:

@@ -187,11 +187,7 @@ def test_a_signal_starts_nothing_more_loses_nothing_and_the_same_command_continu
     project: Project, corral: Corral
 ) -> None:
     project.write_queue(*(task(number, seconds=1.0) for number in range(1, 5)))
-    command = [sys.executable, "-m", "corral", "queue", "run", "--max-concurrent", "1"]
-    environment = corral.environment({"APP_SHUTDOWN_GRACE_SECONDS": "20"})
-    with subprocess.Popen(
-        command, cwd=project.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    with corral.start_fork("queue", "run", "--max-concurrent", "1", APP_SHUTDOWN_GRACE_SECONDS="20") as process:
         block_until(lambda: len(project.starts()) >= 1, within_s=60 * SLACK)
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=60 * SLACK)

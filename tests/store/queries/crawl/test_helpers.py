@@ -1,5 +1,6 @@
 """A crawl that several workers share: whatever they do, each host is with one of them, and every page is read once."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from corral.domain.crawl.sharing import host_key_of_template, host_key_of_url
 from corral.domain.runs.run import CRAWL_HELPER, RunAction, RunState
 from corral.store.store import Store
 from tests.chaos.level import LEVEL
+from tests.services.sqlite import migrate
 from tests.store.builders import OTHER, check_history, completed, settle
 from tests.store.conftest import Sql
 from tests.store.sharing import (
@@ -26,10 +28,12 @@ from tests.store.sharing import (
 )
 
 
-@pytest.fixture(params=("memory", "postgres") if LEVEL else ("memory",))
-def url(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=("file", "postgres") if LEVEL else ("file",))
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One database for most of this; the other one for what tries all of it together."""
-    return "sqlite://" if request.param == "memory" else str(request.getfixturevalue("postgres_url"))
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{migrate(tmp_path / 'corral.db')}"
 
 
 # -- who is asked to help ------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,6 +14,7 @@ from corral.domain.runs.run import CRAWL_HELPER, Lease, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.chaos.level import LEVEL, by_level
+from tests.services.sqlite import migrate
 from tests.store.builders import OTHER, check_history
 from tests.store.conftest import Sql
 from tests.store.sharing import (
@@ -29,10 +31,12 @@ from tests.store.sharing import (
 )
 
 
-@pytest.fixture(params=("memory", "postgres") if LEVEL else ("memory",))
-def url(request: pytest.FixtureRequest) -> str:
+@pytest.fixture(params=("file", "postgres") if LEVEL else ("file",))
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """One database for most of this; the other one for what tries all of it together."""
-    return "sqlite://" if request.param == "memory" else str(request.getfixturevalue("postgres_url"))
+    if request.param == "postgres":
+        return str(request.getfixturevalue("postgres_url"))
+    return f"sqlite:///{migrate(tmp_path / 'corral.db')}"
 
 
 # -- who dies ----------------------------------------------------------------------------------------------

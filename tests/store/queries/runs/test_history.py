@@ -1,7 +1,9 @@
 """Any sequence of what workers and people do, against a model a page long."""
 
 import asyncio
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,7 @@ from corral.domain.runs.run import Lease, RunAction, RunState, advance, sources,
 from corral.domain.runs.settlement import Settlement
 from corral.store.open import open_store
 from tests.chaos.level import by_level
+from tests.services.sqlite import migrate
 from tests.store import builders
 from tests.store.builders import ME, OTHER
 
@@ -34,7 +37,8 @@ class Histories(RuleBasedStateMachine):
     @initialize()
     def open(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self.store = open_store("sqlite://")
+        self.folder = tempfile.TemporaryDirectory()
+        self.store = open_store(f"sqlite:///{migrate(Path(self.folder.name) / 'corral.db')}")
         self.states: dict[str, RunState] = {}
         self.holders: dict[str, Lease] = {}  # who may write to a run
         self.records: dict[str, int] = {}
@@ -45,6 +49,7 @@ class Histories(RuleBasedStateMachine):
         if hasattr(self, "loop"):
             self.wait(self.store.close())
             self.loop.close()
+            self.folder.cleanup()
 
     def wait(self, awaitable: Any) -> Any:
         return self.loop.run_until_complete(awaitable)
