@@ -70,7 +70,7 @@ class Corral:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def here(self, *arguments: str, **settings: str) -> Answer:
-        """The same within this process, without the second it takes to start one."""
+        """The same within this process, without the second it takes to start one. Its workers are forks, too."""
         out, err = io.StringIO(), io.StringIO()
         with (
             mock.patch.dict(os.environ, self.environment(settings), clear=True),
@@ -78,6 +78,7 @@ class Corral:
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(err),
             mock.patch.object(sys, "argv", ["corral", *arguments]),
+            mock.patch.object(sys, "executable", forked.python()),
             pytest.raises(SystemExit) as ended,
         ):
             main()

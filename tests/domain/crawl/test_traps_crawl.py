@@ -17,6 +17,7 @@ from tests.domain.crawl.trap_sites import (
     Answer,
     article_tree,
     articles,
+    dictionary,
     gallery,
     related_articles,
     tables,
@@ -25,8 +26,9 @@ from tests.domain.crawl.trap_sites import (
 )
 
 
+# Each has all traps beside it; the tests below have every site beside some of them.
 @pytest.mark.parametrize("comes_first", ["real", "traps"] if LEVEL else ["traps"])
-@pytest.mark.parametrize("finite", FINITE)
+@pytest.mark.parametrize("finite", FINITE if LEVEL else [variants, gallery, dictionary, related_articles])
 def test_a_finite_site_is_crawled_whole_beside_every_trap(
     finite: Callable[[int], tuple[dict[str, Answer], list[str], int]], comes_first: str
 ) -> None:
