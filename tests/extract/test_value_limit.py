@@ -6,7 +6,7 @@ import orjson
 import pytest
 
 from corral.domain.fields.spec import FieldSpec
-from corral.domain.runs.retry import VALUE_CUT
+from corral.domain.runs.completeness.flaws import VALUE_CUT
 from corral.extract.page_reader import ReadRequest, read_page
 from tests.extract.pages.builders import READ_TIME
 

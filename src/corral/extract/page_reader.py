@@ -18,8 +18,9 @@ from corral.domain.jobs.survey import Survey
 from corral.domain.runs.outcome import Failed
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.charset import Decoded, decode
+from corral.extract.classify.insertions import describe_own_scripts, describe_scripts
 from corral.extract.classify.page_classifier import ClassifierInput, failure_behind, merge_headers
-from corral.extract.classify.shells import has_more_button, is_application_shell, is_shell_page, loads_more, own_scripts
+from corral.extract.classify.shells import is_application_shell, is_shell_page
 from corral.extract.crawl_page import CrawledDocument, CrawlReadOptions, extract_crawl_page
 from corral.extract.documents import NOTHING, document_of
 from corral.extract.fields.extract import Extraction, Guard, extract_from, is_of_links, no_guard, source_of
@@ -96,6 +97,7 @@ class ReadAnswer:
     row_details: tuple[dict[str, Any], ...] = ()
     links: tuple[str, ...] | None = None  # those that own code wants followed
     cpu_ms: int = 0  # processor time of reading it
+    scripts: dict[str, Any] | None = None  # that could add values to fields with several: see describe_own_scripts
 
     @property
     def records(self) -> tuple[dict[str, Any], ...]:
@@ -195,6 +197,7 @@ def _read_page(  # noqa: PLR0917 - the parts of one reading
         if failure is None
         else None,
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
+        scripts=describe_own_scripts(read.page, request.url, request.fields) if request.crawl is None else None,
     )
     return answer if made is None else replace(answer, rows=made.rows, row_details=made.details, links=made.links)
 
@@ -281,10 +284,7 @@ def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
     told["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
     told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told, plan)}
-    if page is None or not has_scripts:
-        return told
-    has_more = loads_more(page) or (ask.listing is not None and has_more_button(page))
-    return {**told, "loads_more": has_more, "scripts": own_scripts(page, request.url)}
+    return told if page is None else {**told, **describe_scripts(page, request.url, plan, ask)}
 
 
 def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any], plan: CrawlPlan) -> bool:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from corral.domain.runs.retry import VALUE_CUT
+from corral.domain.runs.completeness.flaws import VALUE_CUT
 
 DEFAULT_CHARS = 1_000_000
 _TEXTS = {str}

@@ -13,16 +13,19 @@ from corral.domain.hosts.limiter import Visit
 from corral.domain.net.http_cache import CacheUse
 from corral.domain.net.url import Target, parse_target
 from corral.domain.ports.execution import Task
+from corral.domain.runs.completeness.script_content import SCRIPT_CONTENT
 from corral.domain.runs.outcome import AttemptOutcome, Deferred, Failed, Fetched, Outcome
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
+from corral.extract.classify.insertions import read_script
 from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
 from corral.fetch.answer_check import failure_read, outcome_of_read
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import CostMeter, FetchContext, FetchRequest, Route
 from corral.fetch.faults import fault
+from corral.fetch.limits import MIB
 from corral.fetch.parsing.pool import InProcessReader, PageReader
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.response import Response
@@ -30,6 +33,9 @@ from corral.fetch.robots import Robots
 from corral.fetch.sessions import credentials_of
 
 _MAX_TYPE_CHARS = 500
+_MAX_SCRIPTS = 5
+_OK = 200
+SCRIPTS = "scripts"  # in the statistics, until the scripts are inspected
 
 
 class HttpExecutor:
@@ -62,19 +68,33 @@ class HttpExecutor:
             meter = CostMeter()
             context = context_of(task, route, visit=task.visit, first_byte_s=first_byte_s, meter=meter)
             answer = await self._fetch(task, target, ends_at, context)
-        if isinstance(answer, Deferred):
-            return answer
-        if isinstance(answer, Failed):
-            outcome: AttemptOutcome = answer
-        else:
-            if task.visit is not None and 200 <= answer.status < 300:
-                task.visit.free_slots()
-            outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
+            if isinstance(answer, Deferred):
+                return answer
+            if isinstance(answer, Failed):
+                outcome: AttemptOutcome = answer
+            else:
+                if task.visit is not None and 200 <= answer.status < 300:
+                    task.visit.free_slots()
+                outcome = await outcome_of(answer, payload.fields, self._reader, ends_at)
+            if (scripts := outcome.stats.pop(SCRIPTS, None)) is not None:
+                outcome.stats.update(await self._check_scripts(scripts, context, ends_at))
         meter.cpu_ms = int(outcome.stats.pop("cpu_ms", 0))
         outcome.stats[SPENT] = meter.document()
         if payload.respect_robots:
             outcome.stats.update(self._robots.notes(target, context))
         return outcome
+
+    async def _check_scripts(self, scripts: dict[str, Any], context: FetchContext, ends_at: float) -> dict[str, Any]:
+        """Return the mark of a page whose scripts probably add values: script files are inspected, never run."""
+        _, inserts, is_likely, gaps = scripts["signs"]
+        is_open = not (inserts and is_likely) and (gaps or is_likely)
+        for url in scripts["files"][:_MAX_SCRIPTS] if is_open else ():
+            request = FetchRequest(url, max(0.0, ends_at - time.monotonic()), max_bytes=MIB, truncate=True)
+            answer = await self._egress.fetch(request, context)
+            if isinstance(answer, Response) and answer.status == _OK:
+                facts = read_script(answer.body.decode("utf-8", "replace"))
+                inserts, is_likely = inserts or facts.inserts, is_likely or not facts.names.isdisjoint(gaps)
+        return {SCRIPT_CONTENT: True} if inserts and is_likely else {}
 
     async def _fetch(
         self, task: Task, target: Target, ends_at: float, context: FetchContext
@@ -160,4 +180,6 @@ async def outcome_of(
     if read.charset is not None:
         stats["charset"] = read.charset
     stats |= read.notes()
+    if read.scripts is not None:
+        stats[SCRIPTS] = read.scripts
     return failure_read(read, stats) or outcome_of_read(read, stats)

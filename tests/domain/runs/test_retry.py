@@ -306,6 +306,23 @@ def test_fields_found_over_http_are_kept_where_the_browser_fails(failure: Failed
     assert "found_before" not in last.stats
 
 
+def test_a_page_whose_scripts_probably_add_values_goes_to_the_browser_without_counting() -> None:
+    run = A_RUN._replace(requested_strategy=Strategy.AUTO, resolved_strategy=Strategy.HTTP)
+    record = {"rows": ["a"]}
+    plain = Fetched({"script_content": True}, (record,))
+    first = decide(run, plain, POLICY, NOW)
+    assert (first.action, first.strategy) == (RunAction.RELEASE, Strategy.BROWSER)
+    # If the browser fails for good, what was found over HTTP is a partial result.
+    browser = run._replace(resolved_strategy=Strategy.BROWSER, attempt=3, max_attempts=3, stats=first.stats)
+    last = decide(browser, CANNOT_START, POLICY, NOW)
+    assert (last.to, last.records) == (RunState.PARTIAL, (record,))
+    # Without a browser it is partial at once; a strategy that the user chose is not questioned.
+    alone = decide(run, plain, replace(POLICY, offers=frozenset({Strategy.HTTP})), NOW)
+    assert (alone.to, alone.failure and alone.failure.detail) == (RunState.PARTIAL, "script_content")
+    chosen = decide(run._replace(requested_strategy=Strategy.HTTP), plain, POLICY, NOW)
+    assert chosen.to is RunState.COMPLETED
+
+
 def test_a_browser_that_finds_all_replaces_what_was_found_before() -> None:
     first = decide(A_RUN, Fetched({}, ({"a": 1, "b": None},), missing=("b",)), POLICY, NOW)
     run = A_RUN._replace(resolved_strategy=Strategy.BROWSER, attempt=2, stats=first.stats)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from corral.domain.cost.spent import Spent
 from corral.domain.crawl.crawl import Counts, ItemState
+from corral.domain.crawl.script_signs import ScriptSigns
 from corral.domain.crawl.templates.traps import DEFERRING
 from corral.domain.runs.outcome import WaitReason
 
@@ -111,6 +112,8 @@ class PageSignals(NamedTuple):
     scripts: tuple[str, ...] = ()  # URLs of script files on its own site
     is_sent_on: bool = False  # it redirects to a page of the same depth, which other pages may have placed deeper
     sessions: tuple[tuple[str, str], ...] = ()  # links whose session id was removed: URLs and keys
+    signs: ScriptSigns | None = None  # of scripts that could add content
+    own_scripts: tuple[str, ...] = ()  # script files of its site that could add content
 
 
 class ItemResult(NamedTuple):
@@ -149,10 +152,15 @@ class ItemResult(NamedTuple):
         if self.record is None or not self.more:
             return [self]
         others = [
-            self._replace(key=f"{self.key}#{number}", record=record, details=details, more=(), page=None)
-            for number, (record, details) in enumerate(self.more, 2)
+            self._replace(key=key_of_record(self.key, place), record=record, details=details, more=(), page=None)
+            for place, (record, details) in enumerate(self.more, 1)
         ]
         return [self._replace(more=()), *others]
+
+
+def key_of_record(key: str, place: int) -> str:
+    """Return the key of one of the records of a page, by its place from 0."""
+    return f"{key}#{place + 1}" if place else key
 
 
 class BatchReport(NamedTuple):

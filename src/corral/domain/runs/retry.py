@@ -8,7 +8,9 @@ from typing import Any
 from corral.domain.jobs.job import OnTrouble, Strategy
 from corral.domain.net.retry_after import parse_retry_after, retry_after_s
 from corral.domain.redaction import redact
+from corral.domain.runs.completeness.flaws import flaw_of
 from corral.domain.runs.completeness.found_before import carry_fields, earlier_fields, is_filled
+from corral.domain.runs.completeness.script_content import flaw_of_scripts
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.intervention import InterventionDraft, InterventionKind
 from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode, Fetched, is_proxy_fault, may_try_proxy_again
@@ -19,9 +21,6 @@ from corral.domain.runs.run import LOCAL, SCRIPT, Run, RunAction, RunState, targ
 
 # What the problems of an answer say of a field whose selector was cut off.
 TOO_SLOW = "limit:selector"
-# And of a field whose value was longer than a value may be.
-VALUE_CUT = "limit:value_chars"
-RULE = "rule:"  # before what a value breaks of the rules of its field
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
 # Codes after which the same request may well succeed.
@@ -155,15 +154,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
             records=outcome.records,
         )
     if not outcome.missing:
-        if (flaw := _flaw_of(outcome)) is not None:
-            return _complete_partly(outcome, flaw, outcome.stats["problems"])
-        return Transition(
-            action=RunAction.COMPLETE,
-            events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
-            stats=outcome.stats,
-            records=outcome.records,
-            details=outcome.details,
-        )
+        return _after_whole_answer(run, outcome, policy)
     failure = _of_missing(outcome)
     is_page = not outcome.stats.get("is_binary")
     if is_page and run.resolved_strategy is Strategy.API_REPLAY and _can_escalate(run, policy):
@@ -181,6 +172,21 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
     return _complete_partly(outcome, failure, problems)
 
 
+def _after_whole_answer(run: Run, outcome: Fetched, policy: RetryPolicy) -> Transition:
+    unrun = flaw_of_scripts(run, outcome)
+    if unrun is not None and _can_escalate(run, policy):
+        return _give_to_the_browser(run, unrun)
+    if (flaw := unrun or flaw_of(outcome)) is not None:
+        return _complete_partly(outcome, flaw, outcome.stats.get("problems", {}))
+    return Transition(
+        action=RunAction.COMPLETE,
+        events=(EventDraft(EventKind.COMPLETED, {"stats": outcome.stats}),),
+        stats=outcome.stats,
+        records=outcome.records,
+        details=outcome.details,
+    )
+
+
 def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]) -> Transition:
     return Transition(
         action=RunAction.COMPLETE_PARTLY,
@@ -190,34 +196,6 @@ def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]
         records=outcome.records,
         details=outcome.details,
     )
-
-
-def _flaw_of(outcome: Fetched) -> Failed | None:
-    """What is wrong with a record that has all its fields."""
-    if cut := _cut_fields(outcome):
-        return _of_cut(outcome, cut)
-    broken = _fields_against_rules(outcome)
-    return _of_rules(outcome, broken) if broken else None
-
-
-def _cut_fields(outcome: Fetched) -> list[str]:
-    problems = outcome.stats.get("problems", {})
-    return [name for name, problem in problems.items() if problem == VALUE_CUT]
-
-
-def _of_cut(outcome: Fetched, cut: list[str]) -> Failed:
-    message = f"cut, because a value may not be longer: {', '.join(cut)}"
-    return Failed(FailureCode.LIMIT, message, VALUE_CUT.partition(":")[2], stats=outcome.stats)
-
-
-def _fields_against_rules(outcome: Fetched) -> dict[str, str]:
-    problems = outcome.stats.get("problems", {})
-    return {name: text.removeprefix(RULE) for name, text in problems.items() if str(text).startswith(RULE)}
-
-
-def _of_rules(outcome: Fetched, broken: dict[str, str]) -> Failed:
-    told = ", ".join(f"{name} ({text})" for name, text in broken.items())
-    return Failed(FailureCode.EXTRACTION, f"against the rules of the job: {told[:500]}", "rules", stats=outcome.stats)
 
 
 def _of_missing(outcome: Fetched) -> Failed:

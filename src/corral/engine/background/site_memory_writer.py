@@ -8,6 +8,7 @@ from corral.domain.errors import BadInput, StorageError
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.url import parse_target
 from corral.domain.ports.stores import EngineStore
+from corral.domain.runs.completeness.script_content import lacks_scripts
 from corral.domain.runs.outcome import AttemptOutcome, Failed, FailureCode
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import NEEDS_LOGIN
@@ -51,7 +52,7 @@ def observe(run: Run, outcome: AttemptOutcome, took_s: float) -> Observation | N
         host=host,
         fields_key=fields_key(names),
         strategy=run.resolved_strategy,
-        succeeded=missing == 0 and not isinstance(outcome, Failed),
+        succeeded=missing == 0 and not isinstance(outcome, Failed) and not lacks_scripts(outcome),
         requested=len(names),
         found=len(names) - missing,
         cost_ms=round(took_s * 1000),

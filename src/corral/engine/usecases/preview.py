@@ -32,6 +32,7 @@ MORE_PAGES = 2
 MORE_PAGES_S = 10.0
 _FLOOR = 0.4  # factor for the confidence of a suggestion that matches no other page
 SHELL = "the page is an empty shell that a script fills: look at it with prefer_browser true"
+SCRIPTED = "scripts of the page probably add content to it: look at it with prefer_browser true"
 # Internal reasons: the caller cannot fix them, and they may be temporary.
 _OURS = frozenset({"bug", "errand", "parser_launch", "browser_launch"})
 _HINTS = {
@@ -65,7 +66,11 @@ class Looked:
 
     @property
     def warnings(self) -> list[str]:
-        return [SHELL] if self.survey["is_shell"] and self.fetched_via is Strategy.HTTP else []
+        if self.fetched_via is not Strategy.HTTP:
+            return []
+        if self.survey["is_shell"]:
+            return [SHELL]
+        return [SCRIPTED] if self.survey.get("has_script_content") else []
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _LITTLE_TEXT_CHARS = 200
 _NO_TEXT_CHARS = 20
 _MAX_SCRIPTS = 20
 _SOMETHING = "a[href], img, iframe, frame, video, audio, object, embed, form, meta[http-equiv=refresh i]"
-_EXECUTED = frozenset({"", "module", "text/javascript", "application/javascript"})
+EXECUTED = frozenset({"", "module", "text/javascript", "application/javascript"})
 _MOUNT_POINTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #application, #app-root, #ember-app, #q-app, "
     "app-root, [ng-app], [data-ng-app], [ng-version], [data-reactroot], [data-v-app], [data-server-rendered]"
@@ -105,4 +105,4 @@ def _is_blank(page: Page) -> bool:
     """Nothing to read, nothing to see and nowhere to go, but a script that may change that."""
     if len(page.body_text) >= _NO_TEXT_CHARS or page.tree.css_first(_SOMETHING) is not None:
         return False
-    return any((node.attributes.get("type") or "").lower() in _EXECUTED for node in page.tree.css("script"))
+    return any((node.attributes.get("type") or "").lower() in EXECUTED for node in page.tree.css("script"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from corral.domain.fields.spec import FieldSpec, walk
 from corral.domain.json_path import TooWide
-from corral.domain.runs.retry import RULE
+from corral.domain.runs.completeness.flaws import RULE
 from corral.extract.fields.complete import FieldValue, complete, is_nothing
 from corral.extract.fields.html_source import HtmlSource
 from corral.extract.fields.raw import KnownFacts, RawValue, find_raw, source_name

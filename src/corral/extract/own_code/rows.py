@@ -7,8 +7,8 @@ from typing import Any
 
 from corral.domain.fields.own_code import PARSER_NAME
 from corral.domain.fields.spec import FieldSpec
+from corral.domain.runs.completeness.flaws import RULE
 from corral.domain.runs.outcome import Failed, FailureCode
-from corral.domain.runs.retry import RULE
 from corral.extract.fields.complete import FieldValue, complete, is_nothing
 from corral.extract.fields.extract import Extraction
 from corral.extract.fields.raw import RawValue

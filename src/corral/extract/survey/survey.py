@@ -11,6 +11,7 @@ from corral.domain.jobs.survey import MAX_SNIPPET_CHARS, Survey
 from corral.domain.lists.pagination import PAGINATION
 from corral.domain.net.canonical import Link, links_to
 from corral.domain.net.url import parse_target
+from corral.extract.classify.insertions import script_signs
 from corral.extract.classify.shells import is_application_shell
 from corral.extract.fields.extract import Guard, extract_from
 from corral.extract.fields.source import Source
@@ -40,6 +41,8 @@ def survey_page(
     text, page = subject.text, subject.page
     # Without the fields: their selectors are looked up below, under the guard.
     told: dict[str, Any] = {"url": subject.url, "is_shell": page is not None and is_application_shell(text, ())}
+    signs = script_signs(page, subject.url) if page is not None and what is not Survey.IMAGES else None
+    told["has_script_content"] = signs is not None and signs.inserts and signs.is_likely
     match what:
         case Survey.PAGE:
             told["snippet"] = text[:MAX_SNIPPET_CHARS]

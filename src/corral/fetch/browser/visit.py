@@ -31,8 +31,31 @@ from corral.fetch.proxy.passes import ProxyPass
 
 # An isolated world: the page cannot replace the functions that we call there.
 _WORLD = "corral"
+# The content of open shadow roots is written into a copy: `outerHTML` does not have it. The copy has a document of its
+# own, where the constructors of custom elements do not run.
 _READ = """(() => {
-  const root = document.documentElement, html = root ? root.outerHTML : "", size = html.length;
+  const pairs = (from, to) => {
+    const walkers = [from, to].map(each => document.createTreeWalker(each, NodeFilter.SHOW_ELEMENT)), found = [];
+    for (let [a, b] = walkers, x = from, y = to; x && y; x = a.nextNode(), y = b.nextNode())
+      if (x.shadowRoot) found.push([x.shadowRoot, y]);
+    return found;
+  };
+  const whole = root => {
+    const hosts = document.createTreeWalker(root, NodeFilter.SHOW_ELEMENT);
+    let has = !!root.shadowRoot;
+    while (!has && hosts.nextNode()) has = !!hosts.currentNode.shadowRoot;
+    if (!has) return root.outerHTML;
+    const inert = document.implementation.createHTMLDocument(""), copy = inert.importNode(root, true);
+    const open = pairs(root, copy);
+    while (open.length) {
+      const [shadow, host] = open.pop(), inside = inert.createElement("div");
+      for (const child of shadow.childNodes) inside.append(inert.importNode(child, true));
+      open.push(...pairs(shadow, inside));
+      host.prepend(inside);
+    }
+    return copy.outerHTML;
+  };
+  const root = document.documentElement, html = root ? whole(root) : "", size = html.length;
   return {html: size > %d ? "" : html, size, url: location.href, state: document.readyState};
 })()"""
 _ENDLESS = frozenset({"eventsource", "websocket", "ping"})  # requests that do not delay readiness

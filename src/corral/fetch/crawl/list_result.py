@@ -12,7 +12,7 @@ from corral.domain.lists.position import ListPosition, listing_kind, listing_pla
 from corral.domain.lists.progress import ListProgress
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.extract.page_reader import ReadAnswer
-from corral.fetch.crawl.page_result import needs_scripts, result_of_refresh
+from corral.fetch.crawl.page_result import add_signs, needs_scripts, result_of_refresh
 from corral.fetch.response import Response
 
 
@@ -46,7 +46,8 @@ def result_of_listing(
     result = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, message, found=found, http_status=answer.status)
     loads_more = _loads_more(listing, content, taken, has_scripts=needs_scripts(read))
     scripts = tuple(content.get("scripts", ())) if loads_more is None else ()
-    return result._replace(size=answer.raw_bytes, seen=PageSignals(loads_more=bool(loads_more), scripts=scripts))
+    seen = add_signs(PageSignals(loads_more=bool(loads_more), scripts=scripts), content)
+    return result._replace(size=answer.raw_bytes, seen=seen)
 
 
 def _keys_of(content: Mapping[str, Any]) -> list[str]:

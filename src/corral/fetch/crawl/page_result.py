@@ -1,6 +1,7 @@
 """Turn a fetched and parsed page of a crawl into the result of its item: record, links and signals."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,10 +24,11 @@ from corral.domain.crawl.item import (
     short_key,
 )
 from corral.domain.crawl.page_archive import page_document
+from corral.domain.crawl.script_signs import ScriptSigns
 from corral.domain.net.canonical import canonical_url, url_key
 from corral.domain.net.url import parse_target
+from corral.domain.runs.completeness.flaws import VALUE_CUT as CUT_PROBLEM
 from corral.domain.runs.outcome import Failed, FailureCode
-from corral.domain.runs.retry import VALUE_CUT as CUT_PROBLEM
 from corral.extract.crawl_record import has_no_fields
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.crawl.conditional_requests import change_of, version_of
@@ -54,6 +56,9 @@ def result_of_page(
             return Failed(FailureCode.EXTRACTION, "it redirects to the list itself", "redirected_to_list")
     is_shell = bool((read.crawl_page or {}).get("is_shell")) and not is_rendered
     result = _result_of_content(item, plan, answer, read, is_shell=is_shell)
+    if is_rendered and result.version is not None:
+        # The document may be the same while its scripts show something else: the next crawl asks without a condition.
+        result = result._replace(version=(result.version[0], None, None))
     if has_none and result.state is ItemState.DONE and not is_shell:
         return result._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
     return result
@@ -98,6 +103,7 @@ def _result_of_content(
     reason, message = _find_omission(content, read, is_shell=is_shell)
     version = version_of(content.get("digest", ""), answer)
     change = change_of(item, version) if plan.since is not None else None
+    more: list[str] = content.get("more", [])
     return ItemResult(
         item.id,
         key,
@@ -114,7 +120,7 @@ def _result_of_content(
         change=change,
         dropped=content.get("dropped", 0),
         seen=_signals_of(content),
-        more=tuple(zip(content.get("more", ()), read.row_details[1:], strict=False)),
+        more=tuple(zip((_add_change(row, change) or "" for row in more), read.row_details[1:], strict=False)),
     )
 
 
@@ -166,4 +172,15 @@ def _signals_of(content: dict[str, Any]) -> PageSignals:
     is_sent_on = content.get("refresh") is not None
     sessions = tuple((url, key) for url, key in content.get("sessions", ()))
     scripts = tuple(content.get("scripts", ()))
-    return PageSignals(original, print_, tuple(words), bool(content.get("loads_more")), scripts, is_sent_on, sessions)
+    told = PageSignals(original, print_, tuple(words), bool(content.get("loads_more")), scripts, is_sent_on, sessions)
+    return add_signs(told, content)
+
+
+def add_signs(seen: PageSignals, content: Mapping[str, Any]) -> PageSignals:
+    """Add what the scripts of the page look like."""
+    signs = content.get("script_signs")
+    if signs is None:
+        return seen
+    signature, inserts, is_likely, gaps = signs
+    own = tuple(content.get("scripts", ()))
+    return seen._replace(signs=ScriptSigns(signature, inserts, is_likely, tuple(gaps)), own_scripts=own)

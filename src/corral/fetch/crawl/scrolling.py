@@ -46,9 +46,8 @@ def _is_selected_link(paging: Pagination) -> bool:
 
 def _list_plan(plan: CrawlPlan, listing: Listing, paging: Pagination, place: ListPosition) -> ScrollPlan:
     steps = max(0, listing.max_pages - place.number)
-    seconds = min(_LONGEST_S, max(_SCROLL_S, _STEP_S * steps))
-    if plan.max_seconds is not None:
-        seconds = plan.max_seconds * _SHARE
+    wanted_s = max(_SCROLL_S, _STEP_S * steps) if plan.max_seconds is None else plan.max_seconds * _SHARE
+    seconds = min(_LONGEST_S, wanted_s)
     button = paging.selector
     return ScrollPlan(
         steps,
@@ -73,9 +72,15 @@ def report_cut(ended: ItemResult, rendering: Rendering, plan: CrawlPlan) -> Item
     if rendering.cut_by == FAILED_CALL:
         return ended._replace(reason=LIST_FAILURE, message=f"the list may go on: {rendering.failed_call}"[:500])
     if rendering.cut_by == SECONDS:
-        message = f"the list still went on after {scroll.seconds:.0f} s; timeout_s of the job allows more"
+        message = f"the list still went on after {scroll.seconds:.0f} s; {_describe_time(scroll.seconds)}"
         return ended._replace(reason=SCROLL_LIMIT, message=message)
     if "max_pages" in (plan.listing or {}):
         return ended._replace(reason=LIST_BOUND)
     message = "the list goes on, and max_pages of list_config was left at its default"
     return ended._replace(reason=LIST_LIMIT, message=message)
+
+
+def _describe_time(seconds: float) -> str:
+    if seconds < _LONGEST_S:
+        return "timeout_s of the job allows more"
+    return "no page is scrolled for longer: start from addresses that list less, or name the pagination"

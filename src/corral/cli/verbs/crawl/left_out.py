@@ -5,6 +5,7 @@ from corral.domain.crawl.crawl import (
     LINK_LIMIT,
     LIST_FAILURE,
     LIST_LIMIT,
+    SCRIPTS,
     SCROLL_LIMIT,
     SHELL,
     VALUE_CUT,
@@ -17,6 +18,10 @@ _SAID = {
     EMPTY_LIST_PAGE: ("of a list without any item on them", "--item-links selects the links to its items"),
     VALUE_CUT: ("with a value that was cut", "APP_MAX_VALUE_CHARS says how long a value may be"),
     SHELL: ("empty without their scripts", "--strategy auto renders them, up to --max-browser-pages"),
+    SCRIPTS: (
+        "whose scripts add content and were not run",
+        "a browser (corral doctor) runs --max-browser-pages of them",
+    ),
     LINK_LIMIT: ("with more links than are followed from one page", "APP_MAX_PAGE_LINKS allows more"),
     SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
 }

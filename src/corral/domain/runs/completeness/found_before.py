@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from corral.domain.runs.completeness.script_content import lacks_scripts
 from corral.domain.runs.outcome import AttemptOutcome, Fetched
 from corral.domain.runs.run import Run
 
@@ -11,7 +12,8 @@ _KEY = "found_before"
 
 def carry_fields(run: Run, outcome: AttemptOutcome) -> dict[str, Any]:
     """What the statistics of a run that goes on remember: the newest incomplete record, or the one before it."""
-    if isinstance(outcome, Fetched) and outcome.missing and any(is_filled(record) for record in outcome.records):
+    is_incomplete = isinstance(outcome, Fetched) and (bool(outcome.missing) or lacks_scripts(outcome))
+    if isinstance(outcome, Fetched) and is_incomplete and any(is_filled(record) for record in outcome.records):
         found = {
             "strategy": run.resolved_strategy.value,
             "records": list(outcome.records),

@@ -1,0 +1,185 @@
+"""Whether scripts of a page could add content to it, by their text. Scripts are never run here.
+
+The answer errs on the side of "could": what they add is found out by rendering a few pages and comparing.
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+from urllib.parse import urlsplit
+
+from selectolax.lexbor import LexborNode
+
+from corral.domain.crawl.crawl import CrawlPlan
+from corral.domain.crawl.option_values import AUTO
+from corral.domain.crawl.script_signs import ScriptFacts, ScriptSigns
+from corral.domain.fields.spec import FieldSpec
+from corral.extract.classify.shells import EXECUTED, has_more_button, loads_more, own_scripts, script_loads_more
+from corral.extract.crawl_page import CrawlReadOptions
+from corral.extract.page import Page
+
+_MAX_SCRIPTS = 50
+_MAX_SCRIPT_CHARS = 256 * 1024
+_MAX_GAPS = 20
+_MAX_NAMES = 5_000
+_MAX_TEXTS = 60
+_HIDDEN_TEXTS = 5
+_HIDDEN_CHARS = 200
+# One of these stands in every script that adds elements or text to its page.
+_INSERTS = re.compile(
+    r"innerHTML|outerHTML|insertAdjacent|createElement|createTextNode|createContextualFragment|textContent|innerText"
+    r"|document\s*\.\s*write|\.append|\.prepend|\.replaceWith|\.replaceChild|\.before\(|\.after\(|insertBefore"
+    r"|cloneNode|importNode|attachShadow|customElements|setHTML|DOMParser|\.html\(|\.text\(|\.nodeValue"
+    r"|hydrate|createRoot|createApp|\.render\(|\.mount\(|eval\(|import\(|\.src\s*="
+    r"|insertRow|insertCell|new Function"
+)
+# Hosts of scripts that count visitors, ask for consent or show advertisements, fonts, chats and maps.
+_HARMLESS = re.compile(
+    r"(?:^|\.)(?:google-analytics|googletagmanager|googletagservices|googlesyndication|googleadservices|doubleclick"
+    r"|gstatic|plausible|matomo|hotjar|clarity|segment|mixpanel|amplitude|sentry|sentry-cdn|newrelic|nr-data"
+    r"|datadoghq-browser-agent|cookiebot|cookielaw|onetrust|usercentrics|trustarc|iubenda|osano|quantserve|quantcast"
+    r"|facebook|licdn|ads-twitter|pinimg|cloudflareinsights|typekit|fontawesome|stripe|intercomcdn|crisp|tawk"
+    r"|hs-scripts|hs-analytics|addthis|sharethis|scorecardresearch|chartbeat|optimizely|fullstory|mouseflow"
+    r"|statcounter|bat\.bing|mc\.yandex|hcaptcha|recaptcha|simpleanalyticscdn|usefathom|umami)\.[a-z.]{2,12}$"
+)
+_LOADERS = "[onload], [onerror]"
+_ELSEWHERE = (b"onload", b"onerror", b"shadowroot")
+_DATA_TYPES = frozenset({"application/json", "text/json", "text/x-template", "text/template", "text/html"})
+_CONTAINERS = "div, ul, ol, dl, table, tbody, section, main, article, aside, p, span, nav"
+# Empty elements that scripts fill on demand, and not with content.
+_ORNAMENT = re.compile(
+    r"(?i)search|suggest|autocomplete|result|modal|dialog|toast|popup|popover|tooltip|cookie|consent|banner|overlay"
+    r"|progress|spin|load|icon|arrow|caret|backdrop|toggle|burger|menu|nav|toc|header|footer|logo|captcha|live|alert"
+    r"|notif|message|error|status|player|video|map|chart|canvas|sentinel|scroll|top|clear|shadow|skip|copy|theme|chat"
+    r"|^ads?$|\bads?\b|year|copyright|date|count|clock|badge"
+)
+_TAG = re.compile(r"<[^>]*>")
+_CUSTOM = re.compile(rb"<([a-z][a-z0-9]*-[a-z0-9-]{1,40})")
+_STRING = re.compile(r"""(["'`])([^"'`\\\n]{0,300})\1""")
+_QUOTED_NAME = re.compile(r"""["'`][^"'`\n]{0,80}?[#.]?([A-Za-z][\w-]{1,63})["'`\]]""")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*")
+_VOLATILE = re.compile(r"[0-9a-f]{6,}|\d+")
+_PROSE = re.compile(r"[^\W\d_]{2,}[^<>{}()=;]*\s[^<>{}()=;]*[^\W_]{2,}")
+
+
+def describe_scripts(page: Page, url: str, plan: CrawlPlan, ask: CrawlReadOptions) -> dict[str, Any]:
+    """Return what a crawl is told about the scripts of a page."""
+    told: dict[str, Any] = {}
+    if plan.strategy == AUTO and (signs := script_signs(page, url)) is not None:
+        told["script_signs"] = signs
+    if b"<script" not in page.mentioned:
+        return told
+    has_more = loads_more(page) or (ask.listing is not None and has_more_button(page))
+    return {**told, "loads_more": has_more, "scripts": own_scripts(page, url)}
+
+
+def describe_own_scripts(page: Page | None, url: str, fields: Sequence[FieldSpec]) -> dict[str, Any] | None:
+    """Return the scripts of a single page that could add values; None if there are none, or no field has several."""
+    if page is None or not any(spec.all or spec.join is not None or spec.is_code for spec in fields):
+        return None
+    signs = script_signs(page, url)
+    return None if signs is None else {"signs": signs, "files": own_scripts(page, url)}
+
+
+def read_script(text: str) -> ScriptFacts:
+    """Inspect the text of a script file."""
+    inserts = _INSERTS.search(text) is not None
+    names = islice(_QUOTED_NAME.finditer(text), _MAX_NAMES) if inserts else ()
+    return ScriptFacts(script_loads_more(text), inserts, frozenset(match[1] for match in names))
+
+
+def script_signs(page: Page, url: str) -> ScriptSigns | None:
+    """Return what the scripts of the page look like; None if nothing in it could add content."""
+    if b"<script" not in page.mentioned and not any(word in page.source for word in _ELSEWHERE):
+        return None
+    nodes = page.elements("script")[:_MAX_SCRIPTS]
+    sources = [src for node in nodes if (src := node.attributes.get("src"))]
+    inline = [(_text_of(node), _type_of(node)) for node in nodes if not node.attributes.get("src")]
+    code = [text for text, kind in inline if kind in EXECUTED]
+    code += [_handler(node) for node in page.tree.css(_LOADERS)[:_MAX_SCRIPTS]]
+    hosts, own = {_host_of(page.absolute(src)) for src in sources}, _host_of(url)
+    inserting = [text for text in code if _INSERTS.search(text)]
+    has_shadow = b"shadowrootmode" in page.source
+    inserts = bool(inserting) or any(not _HARMLESS.search(host) for host in hosts - {own, ""}) or has_shadow
+    if not inserts and own not in hosts:
+        return None
+    gaps = _find_gaps(page)
+    data = [text for text, kind in inline if kind in EXECUTED or kind in _DATA_TYPES]
+    names = {name for text in inserting for name in read_script(text).names}
+    is_likely = has_shadow or not names.isdisjoint(gaps) or _hides_texts(page, data) or _hides_elements(page)
+    return ScriptSigns(_signature(sources, code, gaps), inserts, is_likely, gaps)
+
+
+def _signature(sources: list[str], code: list[str], gaps: tuple[str, ...]) -> str:
+    """Return a digest of the script files, the identifiers in the scripts, and the empty elements."""
+    files = sorted({_VOLATILE.sub("#", src.partition("?")[0]) for src in sources})
+    words = sorted({" ".join(sorted(set(_IDENTIFIER.findall(_STRING.sub("", text))))) for text in code})
+    said = "\0".join([*files, *words, *sorted(gaps)])
+    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _find_gaps(page: Page) -> tuple[str, ...]:
+    """Return the ids and classes of empty elements, and the tags of empty custom elements."""
+    custom = {tag.decode() for tag in _CUSTOM.findall(page.source)}
+    nodes = ((tag, page.tree.css_first(tag)) for tag in sorted(custom)[:_MAX_GAPS])
+    found = {tag: None for tag, node in nodes if node is not None and _is_empty(node)}
+    for node in page.tree.css(_CONTAINERS):
+        if not _is_empty(node):
+            continue
+        named = [node.attributes.get("id") or "", *(node.attributes.get("class") or "").split()[:3]]
+        if not any(_ORNAMENT.search(each) for each in named):
+            found.update(dict.fromkeys(each for each in named if each))
+        if len(found) >= _MAX_GAPS:
+            break
+    return tuple(found)[:_MAX_GAPS]
+
+
+def _is_empty(node: LexborNode) -> bool:
+    child = node.child
+    while child is not None:
+        is_space = child.tag == "-text" and not (child.text_content or "").strip()
+        if not is_space and child.tag != "-comment":
+            return False
+        child = child.next
+    return True
+
+
+def _hides_texts(page: Page, data: list[str]) -> bool:
+    """True if the scripts hold several texts that the page does not show."""
+    texts = {
+        match[2].strip() for text in data for match in _STRING.finditer(text) if _PROSE.fullmatch(match[2].strip())
+    }
+    if len(texts) < _HIDDEN_TEXTS:
+        return False
+    shown = page.body_text
+    hidden = sum(each not in shown for each in sorted(texts)[:_MAX_TEXTS])
+    return hidden >= max(_HIDDEN_TEXTS, min(len(texts), _MAX_TEXTS) // 2)
+
+
+def _hides_elements(page: Page) -> bool:
+    """True if there is much to read in elements that only scripts show."""
+    nodes = page.tree.css("template, noscript")[:_MAX_SCRIPTS]
+    # The parser keeps the content of a template apart, so it is seen only in the markup.
+    return sum(len(_TAG.sub("", node.html or "").strip()) for node in nodes) >= _HIDDEN_CHARS
+
+
+def _text_of(node: LexborNode) -> str:
+    return (node.text(deep=True) or "")[:_MAX_SCRIPT_CHARS]
+
+
+def _host_of(url: str) -> str:
+    try:
+        return urlsplit(url).netloc
+    except ValueError:  # a browser cannot load it, either
+        return ""
+
+
+def _type_of(node: LexborNode) -> str:
+    return (node.attributes.get("type") or "").partition(";")[0].strip().lower()
+
+
+def _handler(node: LexborNode) -> str:
+    attributes = node.attributes
+    return f"{attributes.get('onload') or ''} {attributes.get('onerror') or ''}"

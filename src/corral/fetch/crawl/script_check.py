@@ -1,0 +1,79 @@
+"""Inspect the scripts of crawled pages, and remember which of them add content."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from corral.domain.crawl.crawl import LISTING, META_REFRESH, SCRIPTS, UNCHECKED, ItemState
+from corral.domain.crawl.item import ItemResult, PageSignals
+from corral.domain.crawl.script_samples import ScriptSamples
+from corral.domain.crawl.script_signs import ScriptFacts, ScriptSigns
+from corral.extract.classify.insertions import read_script
+
+_MAX_SCRIPTS = 20  # script files inspected per worker
+_MAX_LOCKS = 1_000
+_IN_VAIN = 3
+_UNRUN = "its scripts add content, and they were not run; --strategy auto or browser runs them"
+_UNSEEN = "its scripts could add content, and they were not run"
+
+LoadScript = Callable[[str], Awaitable[str]]
+
+
+@dataclass(slots=True, eq=False)
+class ScriptCheck:
+    """What the pages of one crawl have in common, as one worker has seen it."""
+
+    samples: ScriptSamples = field(default_factory=ScriptSamples)
+    files: dict[str, ScriptFacts] = field(default_factory=dict)
+    gainless: "Counter[str]" = field(default_factory=Counter)  # by template: pages that gained nothing from scrolling
+    locks: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    def lock(self, name: str) -> asyncio.Lock:
+        """Return the lock of a group of pages, which wait for the verdict of a sample, or of a script file."""
+        while len(self.locks) >= _MAX_LOCKS and not (oldest := next(iter(self.locks.items())))[1].locked():
+            del self.locks[oldest[0]]
+        return self.locks.setdefault(name, asyncio.Lock())
+
+    async def may_load_more(self, seen: PageSignals, template: str, load: LoadScript) -> bool:
+        """True if scripts may load more, and rendering has not failed too often to add anything for this template."""
+        if self.gainless[template] >= _IN_VAIN:
+            return False
+        if seen.loads_more:
+            return True
+        if self.gainless.total() >= _IN_VAIN:
+            return False
+        for url in seen.scripts:
+            if (await self._inspect(url, load)).loads_more:
+                return True
+        return False
+
+    async def may_insert(self, seen: PageSignals, signs: ScriptSigns, load: LoadScript) -> tuple[bool, bool]:
+        """Return whether scripts of the page could add content, and whether they probably do."""
+        if signs.is_likely and signs.inserts:
+            return True, True
+        inserts, names = signs.inserts, set[str]()
+        for url in seen.own_scripts:
+            facts = await self._inspect(url, load)
+            inserts, names = inserts or facts.inserts, names | facts.names
+        return inserts, inserts and (signs.is_likely or not names.isdisjoint(signs.gaps))
+
+    async def _inspect(self, url: str, load: LoadScript) -> ScriptFacts:
+        async with self.lock(url):  # pages that are fetched together have the same files
+            known = self.files.get(url)
+            if known is None and len(self.files) < _MAX_SCRIPTS:
+                known = self.files[url] = read_script(await load(url))
+        return ScriptFacts(inserts=True) if known is None else known
+
+
+def is_checked(ended: ItemResult) -> bool:
+    """True for a page with content that scripts could add to."""
+    return ended.state in (ItemState.DONE, ItemState.SKIPPED) and ended.reason != META_REFRESH
+
+
+def report_unrun(ended: ItemResult, why: str = "", *, is_likely: bool) -> ItemResult:
+    """Name the scripts that were not run as the reason, unless the page has another one."""
+    if ended.reason not in (None, LISTING):
+        return ended
+    reason, message = (SCRIPTS, _UNRUN) if is_likely else (UNCHECKED, _UNSEEN)
+    return ended._replace(reason=reason, message=f"{message}: {why}"[:500] if why else message)
