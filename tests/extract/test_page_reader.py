@@ -5,7 +5,8 @@ import pytest
 
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.outcome import Failed
-from corral.extract.page_reader import TOO_DEEP, ReadRequest, is_text, nothing_found, read_page
+from corral.extract.documents import is_text
+from corral.extract.page_reader import TOO_DEEP, ReadRequest, nothing_found, read_page
 from tests.extract.pages.builders import READ_TIME
 
 URL = "http://shop.example/lamp"

@@ -10,6 +10,9 @@ from corral.extract.links import Directives, Links
 from corral.extract.readable.article import Article, make_article
 from corral.extract.value_limit import capture_limit
 
+PACKED = b"\x1f\x8b\x08"  # gzip without a Content-Encoding: browsers do not unpack it either
+_TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
+
 # What a server sends as text and what a program reads: no address in it is meant as a link.
 _CODE = ("javascript", "ecmascript", "css")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]]+", re.IGNORECASE)
@@ -117,3 +120,20 @@ def _is_address(value: str, name: str) -> bool:
     if value[:8].lower().startswith(("http://", "https://")):
         return True
     return name.lower() in _NAMES and (value.startswith(_RELATIVE) or "." in value or "/" in value) and ":" not in value
+
+
+def is_text(content_type: str, body: bytes) -> bool:
+    """By the declared type; without one, by the absence of NUL bytes near the start. A gzip body is no text."""
+    if body.startswith(PACKED):
+        return False
+    if not content_type:
+        return b"\0" not in body[:1024]
+    return is_text_type(content_type)
+
+
+def is_text_type(content_type: str) -> bool:
+    """Not by a part of the name: office documents are `…openxmlformats…` and are packed."""
+    kind, _, subtype = content_type.partition("/")
+    if kind == "text" or content_type in _TEXTS or subtype.endswith(("+xml", "+json", "/xml")):
+        return True
+    return kind == "application" and any(word in subtype for word in ("json", "javascript", "ecmascript", "yaml"))

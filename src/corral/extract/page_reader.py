@@ -42,10 +42,8 @@ from corral.extract.xml.prolog import encoding_of_xml, is_xml, prolog_of
 
 TOO_DEEP = "it is nested too deeply"
 TOO_LARGE = "it is nested deeper than 256 levels, or one of its texts is larger than 10 MB"
-PACKED = b"\x1f\x8b\x08"  # gzip without a Content-Encoding: browsers do not unpack it either
 _MARKUP = ("html", "xml")
 _MAX_TITLE_CHARS = 500
-_TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +168,7 @@ def _read_page(  # noqa: PLR0917 - the parts of one reading
             return _refuse(decoded, refused)
         read = _Read()  # its status says what it is, and nothing of it is read
     if request.survey is not None:
-        subject = Subject(request.url, decoded.text, read.source, read.page)
-        return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
+        return _survey(request, Subject(request.url, decoded.text, read.source, read.page), guard, skipped)
     extraction, made = Extraction({}, ()), None
     if request.fields:
         source = read.source or _plain_source(decoded.text, content_type)
@@ -193,13 +190,18 @@ def _read_page(  # noqa: PLR0917 - the parts of one reading
         charset=decoded.notes(),
         details=extraction.details,
         raw=extraction.raw if request.crawl is None else {},
-        crawl_page=_read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory, made)
-        if failure is None
-        else None,
+        crawl_page=None
+        if failure
+        else _read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory, made),
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
-        scripts=describe_own_scripts(read.page, request.url, request.fields) if request.crawl is None else None,
+        scripts=None if request.crawl else describe_own_scripts(read.page, request.url, request.fields),
     )
     return answer if made is None else replace(answer, rows=made.rows, row_details=made.details, links=made.links)
+
+
+def _survey(request: ReadRequest, subject: Subject, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
+    assert request.survey is not None
+    return ReadAnswer(survey_page(request.survey, subject, request.fields, guard, skipped))
 
 
 def _is_empty_shell(request: ReadRequest, text: str) -> bool:
@@ -358,23 +360,6 @@ def _xml(text: str, url: str) -> _Read | None:
 
 def _shorten(title: str | None) -> str | None:
     return title[:_MAX_TITLE_CHARS] if title else None
-
-
-def is_text(content_type: str, body: bytes) -> bool:
-    """By the declared type; without one, by the absence of NUL bytes near the start. A gzip body is no text."""
-    if body.startswith(PACKED):
-        return False
-    if not content_type:
-        return b"\0" not in body[:1024]
-    return is_text_type(content_type)
-
-
-def is_text_type(content_type: str) -> bool:
-    """Not by a part of the name: office documents are `…openxmlformats…` and are packed."""
-    kind, _, subtype = content_type.partition("/")
-    if kind == "text" or content_type in _TEXTS or subtype.endswith(("+xml", "+json", "/xml")):
-        return True
-    return kind == "application" and any(word in subtype for word in ("json", "javascript", "ecmascript", "yaml"))
 
 
 def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:

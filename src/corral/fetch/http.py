@@ -19,7 +19,8 @@ from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.status_classes import failure_of_status
 from corral.extract.classify.insertions import read_script
-from corral.extract.page_reader import PACKED, ReadRequest, is_text, nothing_found
+from corral.extract.documents import PACKED, is_text
+from corral.extract.page_reader import ReadRequest, nothing_found
 from corral.fetch.answer_check import failure_read, outcome_of_read
 from corral.fetch.cache.client import NO_CACHE, CacheRequest, PageCache
 from corral.fetch.egress.client import Egress

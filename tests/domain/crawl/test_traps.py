@@ -256,6 +256,7 @@ def test_pages_that_are_each_new_are_never_held_back() -> None:
         assert budget.observe(template, chance.getrandbits(64), led_to=[template] * 3, found_on=template) == []
 
     assert budget.admit(template) is Trap.INVENTED_LINKS, "a maze may look like this: it comes last"
+    assert Trap.INVENTED_LINKS in budget.list_held().values()
     assert budget.hold(template, is_deferred=True) is None
 
 

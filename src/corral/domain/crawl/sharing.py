@@ -4,9 +4,10 @@ The crawl run itself is the coordinator: it has the number 0 and assigns hosts a
 their own with the numbers 1, 2, … See docs/adr/0015.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
+_Value = TypeVar("_Value")
 COORDINATOR = 0  # the number of the crawl run itself
 _HOSTS_PER_ROUND = 4
 
@@ -48,6 +49,11 @@ def host_key_of_url(url: str) -> str:
 def host_key_of_template(name: str) -> str:
     """Return the host key of a template name, which begins with the host: see domain.crawl.templates.traps."""
     return host_key_of(name.partition("/")[0].partition("?")[0])
+
+
+def drop_hosts(by_name: Mapping[str, _Value], hosts: Collection[str]) -> dict[str, _Value]:
+    """Return the entries whose template or place is of none of these hosts."""
+    return {name: value for name, value in by_name.items() if host_key_of_template(name) not in hosts}
 
 
 def assign_hosts(

@@ -14,7 +14,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.redaction import redact_result_url
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.status_classes import failure_of_status
-from corral.extract.page_reader import is_text, is_text_type
+from corral.extract.documents import is_text, is_text_type
 from corral.fetch.egress.context import BodyLimit
 from corral.fetch.faults import fault
 from corral.fetch.response import Response

@@ -15,7 +15,7 @@ from corral.domain.runs.outcome import Failed, Fetched
 from corral.domain.runs.payload.stored import Payload
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
 from corral.extract.page_reader import ReadAnswer, ReadRequest
-from corral.fetch.crawl.strategy import RunVisitor, Ways
+from corral.fetch.crawl.run_visitor import RunVisitor, Ways
 from corral.fetch.crawl.visit import HttpVisitor
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor

@@ -58,6 +58,14 @@ async def test_a_node_that_is_not_heard_of_has_none_and_one_that_renews_has(stor
     assert await store.hosts.take_quotas(TWO, [QuotaRequest("a", 8, 0, 8)]) == [QuotaGrant("a", 8)]
 
 
+async def test_a_node_that_is_gone_contests_nothing(store: Store, sql: Sql) -> None:
+    await store.hosts.take_quotas(ONE, [QuotaRequest("a", 8, 0, 8)])
+    await store.hosts.take_quotas(TWO, [QuotaRequest("a", 8, 0, 8)])
+    assert await store.hosts.find_contested(ONE) == {"a": True}
+    sql(f"UPDATE host_quotas SET until = until - 11000 WHERE owner = '{TWO}'")
+    assert await store.hosts.find_contested(ONE) == {}
+
+
 async def test_rows_of_nodes_that_are_long_gone_are_cleared_away(store: Store, sql: Sql) -> None:
     await store.hosts.take_quotas(ONE, [QuotaRequest("a", 8, 0, 8)])
     sql("UPDATE host_quotas SET until = until - 71000")

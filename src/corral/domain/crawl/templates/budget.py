@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from corral.domain.crawl.sharing import host_key_of_template
+from corral.domain.crawl.sharing import drop_hosts
 from corral.domain.crawl.templates.tally import TemplateTally, TrapLimits, has_new_word
 from corral.domain.crawl.templates.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
@@ -330,6 +330,8 @@ class TemplateBudget:
                 found[name] = Trap.ENDLESS
             elif self._is_starved(tally):
                 found[name] = Trap.NO_NEW_CONTENT
+            elif self._find_invented((name,)) is not None:
+                found[name] = Trap.INVENTED_LINKS
             elif tally.admitted >= self.limits.query_variants:
                 found[name] = Trap.QUERY_VARIANTS
         return found
@@ -349,13 +351,15 @@ class TemplateBudget:
         """Add the knowledge of another worker."""
         for name, *tally in document.get("templates", ()):
             self._tallies[name] = TemplateTally.of(tally)
+        while len(self._tallies) > self.limits.templates:
+            self._forget_oldest()
 
-    def forget(self, places: Collection[str]) -> None:
-        """Drop the counts of these hosts, which another worker took over."""
-        self._tallies = {
-            name: tally for name, tally in self._tallies.items() if host_key_of_template(name) not in places
-        }
-        self._touched = {name for name in self._touched if host_key_of_template(name) not in places}
+    def forget(self, hosts: Collection[str]) -> None:
+        """Drop all knowledge about these hosts, which another worker took over."""
+        self._tallies = drop_hosts(self._tallies, hosts)
+        self._touched = set(drop_hosts(dict.fromkeys(self._touched), hosts))
+        self._suspects = drop_hosts(self._suspects, hosts)
+        self._feeders = drop_hosts(self._feeders, hosts)
 
     def changes(self) -> dict[str, list[Any] | None]:
         """Return the documents of all names changed since the last call; None for a name that was forgotten."""

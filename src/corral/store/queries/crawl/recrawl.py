@@ -6,10 +6,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from corral.domain.crawl.crawl import Since
-from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, DiscoveredLink, Item, ItemResult
+from corral.domain.crawl.item import MAX_ROWS, PAGE, Change, DiscoveredLink, Item, ItemResult, key_of_record
 from corral.domain.crawl.scope import Refusal
 from corral.domain.crawl.templates.traps import Trap
-from corral.store.rows import from_json
+from corral.store.rows import from_json, to_json
 from corral.store.tables import crawls, items, records
 from corral.store.tx import Tx, first, is_state, param, values
 
@@ -37,7 +37,9 @@ _VERSION = (
     )
     .where(items.c.run_id == param("since"), items.c.url_key == param("url_key"), is_state(items.c.state, "done"))
 )
-_RECORD = sa.select(records.c.data).where(records.c.run_id == param("since"), records.c.item_key == param("key"))
+_RECORD = sa.select(records.c.data, records.c.details).where(
+    records.c.run_id == param("since"), records.c.item_key == param("key")
+)
 
 
 def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[DiscoveredLink], int]:
@@ -73,11 +75,21 @@ def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ..
 def with_records(tx: Tx, since: Since, ended: Sequence[ItemResult]) -> list[ItemResult]:
     """Add the earlier crawl's records of pages that have not changed and were not sent again."""
     return [
-        each._replace(record=_record(tx, since, each)) if each.change is Change.UNCHANGED and not each.record else each
-        for each in ended
+        _carry_over(tx, since, each) if each.change is Change.UNCHANGED and not each.record else each for each in ended
     ]
 
 
-def _record(tx: Tx, since: Since, each: ItemResult) -> dict[str, Any] | None:
-    row = first(tx.all(_RECORD, values(since=since.run_id, key=each.key)))
-    return None if row is None else {**from_json(row[0]), "change": Change.UNCHANGED.value}
+def _carry_over(tx: Tx, since: Since, each: ItemResult) -> ItemResult:
+    """Copy the records of a page with their details; own code makes several."""
+    found: list[tuple[str, dict[str, Any] | None]] = []
+    while (row := _find_record(tx, since, key_of_record(each.key, len(found)))) is not None:
+        data = {**from_json(row[0]), "change": Change.UNCHANGED.value}
+        found.append((to_json(data), None if row[1] is None else from_json(row[1])))
+    if not found:
+        return each
+    (record, details), *more = found
+    return each._replace(record=record, details=details, more=tuple(more))
+
+
+def _find_record(tx: Tx, since: Since, key: str) -> Any:
+    return first(tx.all(_RECORD, values(since=since.run_id, key=key)))

@@ -33,7 +33,7 @@ _OTHER = host_quotas.alias()
 _CONTESTED = (
     sa.select(host_quotas.c.host_key, sa.func.min(_OTHER.c.slots))
     .select_from(host_quotas.join(_OTHER, _OTHER.c.host_key == host_quotas.c.host_key))
-    .where(_MINE, _OTHER.c.owner != param("owner"))
+    .where(_MINE, _OTHER.c.owner != param("owner"), _OTHER.c.until > param("now"))
     .group_by(host_quotas.c.host_key)
 )
 
@@ -67,7 +67,7 @@ def _take(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
 
 def find_contested(tx: Tx, owner: Owner) -> dict[str, bool]:
     """Return the hosts that this node shares with another, and whether a node waits for a quota of the host."""
-    return {host_key: slots == 0 for host_key, slots in tx.all(_CONTESTED, values(owner=owner))}
+    return {host_key: slots == 0 for host_key, slots in tx.all(_CONTESTED, values(owner=owner, now=tx.now_ms))}
 
 
 def renew(tx: Tx, owner: Owner) -> None:
