@@ -17,9 +17,13 @@ class Distribution:
 
     def add(self, number: float) -> "Distribution":
         log = math.log(max(number, 1e-9))
-        return self.merge(Distribution(1.0, log, log * log, log, log))
+        one = Distribution(1.0, log, log * log, log, log)
+        return self.merge(one) if self.count else one
 
     def merge(self, other: "Distribution") -> "Distribution":
+        # Most distributions of most fields are empty.
+        if not other.count or not self.count:
+            return self if self.count else other
         return Distribution(
             self.count + other.count,
             self.total + other.total,

@@ -199,7 +199,7 @@ def _judge_unit(name: str, known: FieldProfile, seen: FieldProfile) -> DataFindi
     return None
 
 
-def _units_of(profile: FieldProfile, group: str) -> dict[str, int]:
+def _units_of(profile: FieldProfile, group: str) -> dict[str, float]:
     units = {unit.partition(":")[2]: count for unit, count in profile.units.items() if unit.startswith(f"{group}:")}
     units.pop(_NEUTRAL, None)
     return units

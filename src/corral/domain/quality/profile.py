@@ -1,12 +1,12 @@
 """The profile of a template: a summary of bounded size of the values that its fields had."""
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.quality.distribution import Distribution
+from corral.domain.quality.tally import Tally
 from corral.domain.quality.value_shape import ValueShape, describe_value, is_money
 
 MAX_FIELDS = 200
@@ -28,9 +28,9 @@ class FieldProfile:
     filled: float = 0.0  # those that have it
     is_required: bool = False
     values: float = 0.0  # more than filled where it is a list
-    kinds: Counter[str] = field(default_factory=Counter)
-    units: Counter[str] = field(default_factory=Counter)  # currencies, decimal signs, orders of dates
-    flags: Counter[str] = field(default_factory=Counter)
+    kinds: Tally = field(default_factory=Tally)
+    units: Tally = field(default_factory=Tally)  # currencies, decimal signs, orders of dates
+    flags: Tally = field(default_factory=Tally)
     length: Distribution = field(default_factory=Distribution)
     size: Distribution = field(default_factory=Distribution)
     items: Distribution = field(default_factory=Distribution)
@@ -42,8 +42,12 @@ class FieldProfile:
     def add(self, shape: ValueShape) -> None:
         self.values += 1
         self.kinds[shape.kind] += 1
-        self.units.update(shape.units if len(self.units) < _MAX_UNITS else ())
-        self.flags.update(flag for flag in _FLAGS if getattr(shape, flag))
+        if shape.units and len(self.units) < _MAX_UNITS:
+            for unit in shape.units:
+                self.units[unit] += 1
+        for flag in _FLAGS:
+            if getattr(shape, flag):
+                self.flags[flag] += 1
         if shape.kind == "text":
             self.length = self.length.add(max(shape.length, 1))
         if shape.size is not None and shape.size > 0:
@@ -59,13 +63,15 @@ class FieldProfile:
 
     def merge(self, run: "FieldProfile") -> None:
         """Add the values of one more run."""
-        for name in ("asked", "filled", "values"):
-            setattr(self, name, getattr(self, name) + getattr(run, name))
+        self.asked += run.asked
+        self.filled += run.filled
+        self.values += run.values
         self.is_required = run.is_required
-        self.kinds.update(run.kinds)
-        self.units.update(run.units)
-        self.units = Counter(dict(self.units.most_common(_MAX_UNITS)))
-        self.flags.update(run.flags)
+        self.kinds.add(run.kinds)
+        self.units.add(run.units)
+        if len(self.units) > _MAX_UNITS:
+            self.units = Tally(self.units.most_common(_MAX_UNITS))
+        self.flags.add(run.flags)
         self.length = self.length.merge(run.length)
         self.size = self.size.merge(run.size)
         self.items = self.items.merge(run.items)
@@ -80,27 +86,44 @@ class FieldProfile:
             setattr(self, name, getattr(self, name) * factor)
         for counter in (self.kinds, self.units, self.flags):
             for key in counter:
-                counter[key] *= factor  # type: ignore[assignment]
+                counter[key] *= factor
         self.length, self.size = self.length.scale(factor), self.size.scale(factor)
         self.items = self.items.scale(factor)
 
     def document(self) -> dict[str, Any]:
-        numbers = {name: getattr(self, name) for name in _NUMBERS}
-        counters = {name: dict(getattr(self, name)) for name in _COUNTERS}
-        distributions = {name: getattr(self, name).document() for name in _DISTRIBUTIONS}
-        return {**numbers, **counters, **distributions, "samples": self.samples, "is_required": self.is_required}
+        return {
+            "asked": self.asked,
+            "filled": self.filled,
+            "values": self.values,
+            "compared": self.compared,
+            "different": self.different,
+            "kinds": dict(self.kinds),
+            "units": dict(self.units),
+            "flags": dict(self.flags),
+            "length": self.length.document(),
+            "size": self.size.document(),
+            "items": self.items.document(),
+            "samples": self.samples,
+            "is_required": self.is_required,
+        }
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "FieldProfile":
-        parts: dict[str, Any] = {name: document[name] for name in (*_NUMBERS, "is_required", "samples")}
-        parts |= {name: Counter(document[name]) for name in _COUNTERS}
-        parts |= {name: Distribution.of(document[name]) for name in _DISTRIBUTIONS}
-        return cls(**parts)
-
-
-_NUMBERS = ("asked", "filled", "values", "compared", "different")
-_COUNTERS = ("kinds", "units", "flags")
-_DISTRIBUTIONS = ("length", "size", "items")
+        return cls(
+            asked=document["asked"],
+            filled=document["filled"],
+            is_required=document["is_required"],
+            values=document["values"],
+            kinds=Tally(document["kinds"]),
+            units=Tally(document["units"]),
+            flags=Tally(document["flags"]),
+            length=Distribution.of(document["length"]),
+            size=Distribution.of(document["size"]),
+            items=Distribution.of(document["items"]),
+            compared=document["compared"],
+            different=document["different"],
+            samples=document["samples"],
+        )
 
 
 @dataclass(slots=True)
@@ -195,7 +218,9 @@ class ProfileBuilder:
         fields = self._profile.fields
         if name not in fields and len(fields) >= MAX_FIELDS:
             return
-        known = fields.setdefault(name, FieldProfile(is_required=is_required))
+        known = fields.get(name)
+        if known is None:
+            known = fields[name] = FieldProfile(is_required=is_required)
         known.asked += 1
         if _is_empty(value):
             return

@@ -92,7 +92,7 @@ def settlement_of(
     elif outcome.missing:
         entry |= {"outcome": FailureCode.EXTRACTION.value, "missing": list(outcome.missing)}
     recipe = None if isinstance(outcome, Failed) else outcome.recipe
-    observed = data if transition.to.is_terminal else None
+    observed = data if data is not None and transition.to.is_terminal else None
     return Settlement(lease, transition, entry, recipe, outcome.artifacts, observed or observe_page(run, transition))
 
 

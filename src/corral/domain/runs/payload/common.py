@@ -69,7 +69,7 @@ class CommonPayload:
 def common_options(document: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of `CommonPayload` in a document."""
     url, timeout_s = document.get("url"), document.get("timeout_s")
-    proxy, login = document.get("proxy"), document.get("login")
+    proxy, login, quality = document.get("proxy"), document.get("login"), document.get("quality")
     return {
         "url": url if isinstance(url, str) else "",
         "trusted_hosts": tuple(document.get("trusted_hosts") or ()),
@@ -78,6 +78,6 @@ def common_options(document: Mapping[str, Any]) -> dict[str, Any]:
         "verify_tls": bool(document.get("verify_tls", True)),
         "proxy": ProxyPolicy.of(proxy) if proxy else None,
         "login": SealedSession(**login) if login else None,
-        "quality": Thresholds.of(document.get("quality") or {}),
+        "quality": Thresholds.of(quality) if quality else USUAL_THRESHOLDS,
         "secret_kid": document.get("secret_kid"),
     }

@@ -20,7 +20,7 @@ from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority, Strategy
 from corral.domain.records.changes import fields_to_ignore
 from corral.domain.records.key_problems import report_key_problems
-from corral.domain.records.row_key import RowKeys, choose_row_keys, digest_of
+from corral.domain.records.row_key import ROW_KEYS, RowKeys, choose_row_keys, digest_of
 from corral.domain.redaction import redact
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.loss import Suspicion
@@ -38,6 +38,9 @@ from corral.store.queries.sites import sessions
 from corral.store.rows import from_json, run_of, storable, to_json
 from corral.store.tables import records, runs
 from corral.store.tx import Row, Tx, insert_all, is_state, param, values
+
+_Keys = dict[tuple[str, int], RowKeys]  # by the key of the lease
+_NO_KEYS = RowKeys(())
 
 _QUEUED = is_state(runs.c.state, RunState.QUEUED)
 RUNNING = is_state(runs.c.state, RunState.RUNNING)
@@ -258,16 +261,17 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
 
     One lost lease does not keep the others from being written.
     """
-    settlements, judging = data_verdicts.judge_all(tx, [_report_keys(each) for each in settlements])
-    given = [_settle_values(tx, settlement) for settlement in settlements]
+    keys = {each.lease.key: _row_keys(each) for each in settlements}
+    settlements, judging = data_verdicts.judge_all(tx, [_report_keys(each, keys) for each in settlements])
+    given = [_settle_values(tx, settlement, keys) for settlement in settlements]
     if tx.every(_SETTLE_UNTOUCHED, given):
         ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
-        _write_beside(tx, settlements, ends)
+        _write_beside(tx, settlements, ends, keys)
         judging.write(tx, settlements)
         return [True] * len(settlements)
     rows = tx.many_returning(_SETTLE, given)
     landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
-    _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed])
+    _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed], keys)
     # Only settlements written now count: the data of a repeated settle was learned before.
     judging.write(tx, [settlement for settlement, _ in landed])
     return [
@@ -276,13 +280,14 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     ]
 
 
-def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int]) -> None:
+def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int], keys: _Keys) -> None:
     """Write the events up to these numbers, the records, artifacts and interventions of settled runs."""
     history: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
     for settlement, last_seq in zip(settlements, last_seqs, strict=True):
         history += events.rows_for(settlement.lease.run_id, last_seq, settlement.transition.events, tx.wall_ms)
-        results += _record_rows(tx, settlement)
+        if settlement.transition.records or settlement.transition.details:
+            results += _record_rows(tx, settlement, keys[settlement.lease.key])
     events.insert(tx, history)
     if results:
         tx.many(_INSERT_RECORD, results)
@@ -290,7 +295,7 @@ def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence
     interventions.open_for(tx, settlements)
 
 
-def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
+def _settle_values(tx: Tx, settlement: Settlement, keys: _Keys) -> dict[str, Any]:
     lease, transition = settlement.lease, settlement.transition
     failure = transition.failure
     is_retry = transition.action is RunAction.RETRY
@@ -309,16 +314,15 @@ def _settle_values(tx: Tx, settlement: Settlement) -> dict[str, Any]:
         failure_code=failure.code.value if failure else None,
         failure_detail=storable(failure.detail) if failure and failure.detail else None,
         error_message=storable(failure.message[:8192]) if failure else None,
-        stats=to_json({**transition.stats, **_row_keys(settlement).stats}),
+        stats=to_json({**transition.stats, **keys[lease.key].stats}),
         attempts=to_json([*lease.run.attempts, settlement.attempt_entry]),
         event_count=len(transition.events),
     )
 
 
-def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
+def _record_rows(tx: Tx, settlement: Settlement, keys: RowKeys) -> list[dict[str, Any]]:
     run, transition = settlement.lease.run, settlement.transition
-    keys = _row_keys(settlement)
-    ignored = fields_to_ignore(run) if run.job_id is not None and transition.records else ()
+    ignored = fields_to_ignore(run) if run.job_id is not None else ()
     rows = []
     for number, (data, details) in enumerate(zip_longest(transition.records, transition.details)):
         text = to_json(data)
@@ -338,15 +342,17 @@ def _record_rows(tx: Tx, settlement: Settlement) -> list[dict[str, Any]]:
     return rows
 
 
-def _report_keys(settlement: Settlement) -> Settlement:
-    stats = {**settlement.transition.stats, **_row_keys(settlement).stats}
+def _report_keys(settlement: Settlement, keys: _Keys) -> Settlement:
+    stats = {**settlement.transition.stats, **keys[settlement.lease.key].stats}
+    if not stats.get(ROW_KEYS):
+        return settlement
     return settlement._replace(transition=report_key_problems(settlement.transition, stats))
 
 
 def _row_keys(settlement: Settlement) -> RowKeys:
     run = settlement.lease.run
     if run.job_id is None or not settlement.transition.records:
-        return RowKeys(())
+        return _NO_KEYS
     page = run.payload.read(PagePayload)
     # The URL may contain a secret, which only the record itself may show.
     return choose_row_keys(settlement.transition.records, page.record_key, redact(page.url))
