@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Any
 
 from corral.domain.fields.rules import FieldRules, parse_rules
@@ -82,11 +83,15 @@ class FieldSpec:
         """As it is stored, and sent to workers. Newer parts are left out where they are not used, so that documents
         can be compared with those of older versions.
         """
-        told: dict[str, Any] = {name: getattr(self, name) for name in _ALWAYS}
-        for name in _SOMETIMES:
-            value = getattr(self, name)
-            if value is not None and value != () and (name == "const" or value is not False):
-                told[name] = value
+        told: dict[str, Any] = dict(zip(_ALWAYS, _get_always(self), strict=True))
+        values = _get_sometimes(self)
+        if values == _DEFAULTS:
+            return told
+        told |= {
+            name: value
+            for name, value in zip(_SOMETIMES, values, strict=True)
+            if value is not None and value != () and (name == "const" or value is not False)
+        }
         for name in ("fields", "fallbacks"):
             if name in told:
                 told[name] = [spec.document() for spec in told[name]]
@@ -117,6 +122,8 @@ def _parts(spec: FieldSpec) -> dict[str, Any]:
 _OF_FIELD = ("type", "locale", "all")
 _ALWAYS = ("name", "css", "xpath", "jsonpath", "attr", "all", "regex", "type")
 _SOMETIMES = tuple(each.name for each in fields(FieldSpec) if each.name not in _ALWAYS)
+_DEFAULTS = tuple(each.default for each in fields(FieldSpec) if each.name not in _ALWAYS)
+_get_always, _get_sometimes = attrgetter(*_ALWAYS), attrgetter(*_SOMETIMES)
 
 
 def walk(specs: Iterable[FieldSpec]) -> Iterator[FieldSpec]:

@@ -2,30 +2,29 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 _LEAST_DEVIATION = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Distribution:
-    count: float = 0.0
+class Distribution(NamedTuple):
+    number: float = 0.0  # of values
     total: float = 0.0
     squares: float = 0.0
     low: float = math.inf
     high: float = -math.inf
 
-    def add(self, number: float) -> "Distribution":
-        log = math.log(max(number, 1e-9))
+    def add(self, value: float) -> "Distribution":
+        log = math.log(max(value, 1e-9))
         one = Distribution(1.0, log, log * log, log, log)
-        return self.merge(one) if self.count else one
+        return self.merge(one) if self.number else one
 
     def merge(self, other: "Distribution") -> "Distribution":
         # Most distributions of most fields are empty.
-        if not other.count or not self.count:
-            return self if self.count else other
+        if not other.number or not self.number:
+            return self if self.number else other
         return Distribution(
-            self.count + other.count,
+            self.number + other.number,
             self.total + other.total,
             self.squares + other.squares,
             min(self.low, other.low),
@@ -33,11 +32,11 @@ class Distribution:
         )
 
     def scale(self, factor: float) -> "Distribution":
-        return Distribution(self.count * factor, self.total * factor, self.squares * factor, self.low, self.high)
+        return Distribution(self.number * factor, self.total * factor, self.squares * factor, self.low, self.high)
 
     @property
     def mean(self) -> float:
-        return self.total / self.count if self.count else 0.0
+        return self.total / self.number if self.number else 0.0
 
     @property
     def typical(self) -> float:
@@ -46,25 +45,26 @@ class Distribution:
 
     @property
     def deviation(self) -> float:
-        if self.count < 2:
+        if self.number < 2:
             return _LEAST_DEVIATION
-        return math.sqrt(max(self.squares / self.count - self.mean**2, _LEAST_DEVIATION**2))
+        return math.sqrt(max(self.squares / self.number - self.mean**2, _LEAST_DEVIATION**2))
 
     def is_far_from(self, history: "Distribution", factor: float) -> bool:
         """Whether these numbers are off by at least the factor, and more than chance explains."""
-        if not self.count or not history.count:
+        if not self.number or not history.number:
             return False
         shift, limit = abs(self.mean - history.mean), math.log(factor)
-        if self.count < 3:  # too few for a mean: compare them with the extremes
+        if self.number < 3:  # too few for a mean: compare them with the extremes
             beyond = max(self.high - history.high, history.low - self.low)
             return beyond > limit and shift > 4 * history.deviation
-        return shift > max(limit, 4 * history.deviation / math.sqrt(self.count))
+        return shift > max(limit, 4 * history.deviation / math.sqrt(self.number))
 
     def document(self) -> list[float]:
-        if not self.count:
-            return []
-        return [round(each, 6) for each in (self.count, self.total, self.squares, self.low, self.high)]
+        return [round(each, 6) for each in self] if self.number else []
 
     @classmethod
     def of(cls, document: Sequence[float]) -> "Distribution":
-        return cls(*document)
+        return cls(*document) if document else NO_VALUES
+
+
+NO_VALUES = Distribution()

@@ -107,7 +107,7 @@ def _parent_has_values(name: str, fields: Mapping[str, FieldProfile]) -> bool:
 def _judge_records(history: Profile, run: Profile, thresholds: Thresholds) -> Iterator[DataFinding]:
     if history.runs < thresholds.min_history or history.records.typical < 3:
         return
-    before, after = history.records.typical, run.records.typical if run.records.count else 0.0
+    before, after = history.records.typical, run.records.typical if run.records.number else 0.0
     # With a margin below the least number so far and below the share: a few runs do not show all that is usual. A part
     # of a record more, because one record is a large share of a short list.
     least = min(0.95 * math.exp(history.records.low), _MARGIN * (1 - thresholds.drop) * before)
@@ -209,10 +209,10 @@ def _judge_sizes(name: str, known: FieldProfile, seen: FieldProfile) -> DataFind
     # A list varies more than a text; numbers vary most. A page whose value hardly ever changed does not show how far
     # its next value may differ.
     caution = 3.0 if seen.values < _FEW and len(known.samples) < _MIN_SAMPLES else 1.0
-    length = 1.7 if seen.length.count >= _FEW else 2.5
+    length = 1.7 if seen.length.number >= _FEW else 2.5
     for what, factor in (("length", caution * length), ("size", caution * 6.0), ("items", _items_factor(known, seen))):
         before, after = getattr(known, what), getattr(seen, what)
-        if before.count >= _FEW and after.is_far_from(before, factor):
+        if before.number >= _FEW and after.is_far_from(before, factor):
             return DataFinding(name, what, round(before.typical, 2), round(after.typical, 2))
     return None
 

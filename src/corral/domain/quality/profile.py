@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from corral.domain.quality.distribution import Distribution
+from corral.domain.quality.distribution import NO_VALUES, Distribution
 from corral.domain.quality.tally import Tally
 from corral.domain.quality.value_shape import ValueShape, describe_value, is_money
 
@@ -31,9 +31,9 @@ class FieldProfile:
     kinds: Tally = field(default_factory=Tally)
     units: Tally = field(default_factory=Tally)  # currencies, decimal signs, orders of dates
     flags: Tally = field(default_factory=Tally)
-    length: Distribution = field(default_factory=Distribution)
-    size: Distribution = field(default_factory=Distribution)
-    items: Distribution = field(default_factory=Distribution)
+    length: Distribution = NO_VALUES
+    size: Distribution = NO_VALUES
+    items: Distribution = NO_VALUES
     compared: float = 0.0  # values in runs with several of them, and how many of those were different
     different: float = 0.0
     samples: list[str] = field(default_factory=list)  # the latest different values
@@ -131,7 +131,7 @@ class Profile:
     """The data of one run, or of all good runs so far."""
 
     runs: float = 0.0
-    records: Distribution = field(default_factory=Distribution)  # per run
+    records: Distribution = NO_VALUES  # per run
     fields: dict[str, FieldProfile] = field(default_factory=dict)
     # Of one run whose records name their own fields: a field that none of them names is missing from all of them.
     open_records: float = 0.0
@@ -211,7 +211,7 @@ class ProfileBuilder:
             self._profile.fields[name].asked = self._profile.open_records
         total = self._records if records is None else records
         if total:
-            self._profile.records = Distribution().add(total)
+            self._profile.records = NO_VALUES.add(total)
         return self._profile
 
     def _add_field(self, name: str, value: Any, *, is_required: bool, depth: int) -> None:

@@ -2,8 +2,7 @@
 
 import math
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 MAX_TEXT = 4_000  # characters that are looked at; the length is that of the whole value
 
@@ -49,8 +48,7 @@ _END_CHARS = 8  # where a text that was cut off says so
 _MAX_REFUSAL = 120  # a longer text may well speak of logins
 
 
-@dataclass(frozen=True, slots=True)
-class ValueShape:
+class ValueShape(NamedTuple):
     """A value that is there: an empty one has no shape."""
 
     kind: str  # money, number, date, url, boolean, text
