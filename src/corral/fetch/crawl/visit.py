@@ -126,7 +126,9 @@ class HttpVisitor:
 
         headers, body_limit = headers_of(plan), self._files.body_limit(plan)
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, body_limit=body_limit)
-        answer = await self._egress.fetch(replace(request, headers={**headers, **conditions(item)}), context)
+        asked = conditions(item)
+        conditional = replace(request, headers={**headers, **asked}) if asked else request
+        answer = await self._egress.fetch(conditional, context)
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # The 304 is about the redirect target, which is not the page recorded before.
             answer = await self._egress.fetch(request, context)
@@ -231,8 +233,8 @@ class HttpVisitor:
     ) -> ReadAnswer | Failed:
         asked_url = answer.chain[0] if answer.chain else answer.url
         fields = fields_wanted(plan, ask, item.url)
-        request = ReadRequest(answer.body, answer.url, asked_url, answer.status, answer.headers, fields, crawl=ask)
-        request = replace(request, memory_mib=plan.memory_mib or 0)
+        about = (answer.body, answer.url, asked_url, answer.status, answer.headers, fields)
+        request = ReadRequest(*about, crawl=ask, memory_mib=plan.memory_mib or 0)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
         if isinstance(read, Failed):

@@ -110,7 +110,8 @@ class ParsePool:
             # In its own context: the process serves every run, not only the one that started it.
             task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
             self._keepers[keeper] = task
-        request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
+        if (request.max_value_chars, request.max_links) != (self._max_value_chars, self._max_links):
+            request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
             async with CoarseTimeout(timeout_s):

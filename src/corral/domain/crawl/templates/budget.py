@@ -144,7 +144,10 @@ class TemplateBudget:
 
         A maze that invents its first folder hardly has two pages under any other name.
         """
-        names, family = names_of(template), family_of(template)
+        names = names_of(template)
+        if found_on == template:
+            return names
+        family = family_of(template)
         is_beside = found_on is not None and (family_of(found_on) == family or self._is_known_folder(found_on))
         if is_beside or self._is_known_folder(template):
             return names

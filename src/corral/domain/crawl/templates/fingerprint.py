@@ -141,7 +141,7 @@ class PrintMemory:
     def has(self, print_: int) -> bool:
         """Return whether the number was added before, and add it."""
         first, second = print_ % self._bits, (print_ >> 32) % self._bits
-        if any(_is_set(kept, first) and _is_set(kept, second) for kept in (self._now, self._before)):
+        if _are_set(self._now, first, second) or _are_set(self._before, first, second):
             return True
         if self._count >= self._most:
             self._now, self._before, self._count = bytearray(self._bytes), self._now, 0
@@ -149,6 +149,10 @@ class PrintMemory:
             self._now[bit >> 3] |= 1 << (bit & 7)
         self._count += 1
         return False
+
+
+def _are_set(bits: bytearray, first: int, second: int) -> bool:
+    return bool(bits[first >> 3] & 1 << (first & 7) and bits[second >> 3] & 1 << (second & 7))
 
 
 class WordMemory:
@@ -164,18 +168,17 @@ class WordMemory:
     def add(self, words: Sequence[int]) -> list[int]:
         """Return the words that were not added before, and add them."""
         unseen = []
+        now, before = self._now, self._before
         for word in words:
+            # Written out: this runs for each word of each page of a crawl.
             first, second = word % _WORDS_BITS, word * _SPREADING % _WORDS_BITS
-            if any(_is_set(kept, first) and _is_set(kept, second) for kept in (self._now, self._before)):
+            at, bit, other_at, other_bit = first >> 3, 1 << (first & 7), second >> 3, 1 << (second & 7)
+            if (now[at] & bit and now[other_at] & other_bit) or (before[at] & bit and before[other_at] & other_bit):
                 continue
             unseen.append(word)
-            for bit in (first, second):
-                self._now[bit >> 3] |= 1 << (bit & 7)
+            now[at] |= bit
+            now[other_at] |= other_bit
         self._count += len(unseen)
         if self._count >= _WORDS_KEPT:
             self._now, self._before, self._count = bytearray(_WORDS_BYTES), self._now, 0
         return unseen
-
-
-def _is_set(bits: bytearray, bit: int) -> bool:
-    return bool(bits[bit >> 3] & 1 << (bit & 7))

@@ -18,6 +18,20 @@ _TELL_EVERY_S = 0.5
 # For this many pages after a restart or a handover, known links may seem new.
 _UNSURE_PAGES = 200
 _64_BITS = (1 << 64) - 1
+_MAX_TEMPLATES = 5_000
+_LONG_URL = 500  # characters; templates of longer URLs are not kept
+
+
+class _Templates(dict[str, str]):
+    """The templates of URLs: each is needed for a link, before the page is fetched and after it was read."""
+
+    def __missing__(self, url: str) -> str:
+        template = template_of(url)
+        if len(url) <= _LONG_URL:
+            if len(self) >= _MAX_TEMPLATES:
+                self.clear()
+            self[url] = template
+        return template
 
 
 class CrawlTraps:
@@ -25,6 +39,7 @@ class CrawlTraps:
         self._budget = TemplateBudget()
         self._prints = PrintMemory()
         self._links = PrintMemory(bytes_=2 * 1024 * 1024, most=500_000)  # keys of all links that were ever new
+        self._templates = _Templates()
         self._unsure = 0
         self._endless: list[str] = []  # names proven to be traps since the last step
         self._begins = True
@@ -33,6 +48,8 @@ class CrawlTraps:
 
     def pardon(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
         """Return a link without the rule about its shape if the page is a list that names the link."""
+        if found.reason is None:
+            return found
         is_listed = found.kind == PAGE and is_named_by_list(found.reason, item.url, datetime.now(UTC).date())
         return found._replace(reason=None) if is_listed else found
 
@@ -42,8 +59,8 @@ class CrawlTraps:
             return found
         if found.reason is not None:
             # The template is part of the crawl's summary.
-            return found._replace(message=template_of(found.url)) if found.reason in PROVEN else found
-        template, page = template_of(found.url), template_of(item.url)
+            return found._replace(message=self._templates[found.url]) if found.reason in PROVEN else found
+        template, page = self._templates[found.url], self._templates[item.url]
         trap = self._budget.admit(template, page)
         return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap, page))
 
@@ -51,8 +68,8 @@ class CrawlTraps:
         """Return the result of an item that the rules defer or refuse by now, or None."""
         if item.depth == 0 or item.attempt > 1 or item.kind != PAGE:
             return None
-        template = template_of(item.url)
-        page = None if item.found_on is None else template_of(item.found_on)
+        template = self._templates[item.url]
+        page = None if item.found_on is None else self._templates[item.found_on]
         trap = self._budget.hold(template, is_deferred=item.is_deferred, found_on=page)
         if trap is None:
             return None
@@ -69,13 +86,13 @@ class CrawlTraps:
         self._unsure = max(0, self._unsure - 1)
         self._has_read_deferred = self._has_read_deferred or item.is_deferred
         self._endless += self._budget.observe(
-            template_of(item.url),
+            self._templates[item.url],
             seen.print,
             words=seen.words,
-            led_to=[template_of(each.url) for each in new if each.reason is None or each.reason in DEFERRING],
+            led_to=[self._templates[each.url] for each in new if each.reason is None or each.reason in DEFERRING],
             is_again=self._prints.has(seen.print),
             is_dated=is_dated(item.url),
-            found_on=None if self._unsure or item.found_on is None else template_of(item.found_on),
+            found_on=None if self._unsure or item.found_on is None else self._templates[item.found_on],
             closing=_list_closing(item, found, links),
             leads_back=any(each.url == item.found_on for each in links),
         )
