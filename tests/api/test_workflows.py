@@ -2,6 +2,7 @@
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -53,6 +54,10 @@ def test_a_workflow_of_pages_runs_to_its_end_and_its_outputs_flow(stack: Stack) 
     assert tasks["each"]["items"]["total"] == 1
     assert tasks["report"]["result"]["records"] == 1
     assert tasks["first"]["actual_duration"] > 0
+    is_celery = stack.environment.get("APP_TRANSPORT") == "celery"
+    assert tasks["first"]["celery_task_id"] == (tasks["first"]["run_id"] if is_celery else None)
+    run = stack.client.get(f"/jobs/runs/{made['run_id']}").json()
+    assert (run["progress"]["total"], run["progress"]["done"], run["progress"]["percent"]) == (3, 3, 100.0)
     progress = stack.client.get(f"/workflows/{made['id']}/progress").json()
     assert {"workflow_id", "current_step", "total_steps", "recovery_attempts", "tasks"} <= progress.keys()
     items = stack.client.get(f"/workflows/{made['id']}/steps/each/items").json()
@@ -79,6 +84,74 @@ def test_a_failed_step_is_recovered_from_where_it_failed(stack: Stack) -> None:
     again = wait_for(stack, made["id"], "failed")
     assert again["tasks"][0]["run_id"] == before, "what completed was not executed again"
     assert again["tasks"][1]["run_id"] != failed["tasks"][1]["run_id"]
+
+
+def test_a_partial_workflow_is_never_shown_as_a_plain_success(stack: Stack) -> None:
+    partial = page("part", f"{stack.site}/")
+    partial["config"]["fields"] = ["title", {"name": "absent", "css": ".nowhere"}]
+    made = create(stack, partial, page("after", f"{stack.site}/", "part"))
+    with stack.client.stream("GET", f"/jobs/runs/{made['run_id']}/events/stream", timeout=60 * SLACK) as stream:
+        data = [json.loads(line[6:]) for line in stream.iter_lines() if line.startswith("data: ")]
+    assert (data[-1]["level"], data[-1]["message"]) == ("warn", "Run partially completed")
+    done = stack.client.get(f"/workflows/{made['id']}").json()
+    assert (done["status"], done["is_partial"], done["progress"]) == ("completed", True, 100)
+    assert done["error_message"] == "step part is partial: not found on the page: absent"
+    assert [(task["status"], task["is_partial"]) for task in done["tasks"]] == [
+        ("completed", True),
+        ("completed", False),
+    ]
+    assert stack.client.get(f"/workflows/{made['id']}/progress").json()["is_partial"]
+    [listed] = [each for each in stack.client.get("/workflows?status=completed").json() if each["id"] == made["id"]]
+    assert listed["is_partial"]
+    run = stack.client.get(f"/jobs/runs/{made['run_id']}").json()
+    assert (run["status"], run["failure_code"], run["progress"]["done"]) == ("partial", "extraction", 2)
+    refused = stack.client.post(f"/jobs/runs/{done['tasks'][0]['run_id']}/retry")
+    assert (refused.status_code, "workflow recover" in refused.text) == (422, True)
+
+
+def test_a_fan_out_of_slow_pages_is_cancelled_within_two_seconds(stack: Stack) -> None:
+    found = page("found", f"{stack.site}/articles")
+    found["config"]["fields"] = [{"name": "links", "css": "a", "all": True}]
+    each = page(
+        "each", f"{stack.site}/slow?seconds=20&n=${{index}}", "found", for_each="${steps.found.output.record.links}"
+    )
+    made = create(stack, found, each, page("after", f"{stack.site}/", "each"))
+    address = f"/workflows/{made['id']}"
+    block_until(lambda: (stack.client.get(address).json()["tasks"][1]["items"] or {}).get("running"), within_s=30)
+    items = stack.client.get(f"{address}/steps/each/items").json()
+    assert len(items) > 5
+    began = time.monotonic()
+    assert stack.client.post(f"{address}/cancel").json()["status"] == "cancelled"
+    runs = [stack.client.get(f"/jobs/runs/{item['run_id']}").json()["status"] for item in items]
+    assert set(runs) == {"cancelled"}
+    assert time.monotonic() - began < 2 * SLACK
+
+
+def test_templates_run_to_their_end(stack: Stack) -> None:
+    dataset = {
+        "dataset_name": f"api-{uuid4().hex[:8]}",
+        "categories": {"horses": ["horse"]},
+        "sources": [{"type": "pages", "urls": [f"{stack.site}/gallery/horse"]}],
+        "options": {"max_images": 4, "image_size": 32, "output_dir": uuid4().hex},
+    }
+    sites = [f"{stack.site}/articles", f"{stack.site}/shop"]
+    given: dict[str, dict[str, Any]] = {
+        "crawl-then-export": {"url": sites[0], "max_pages": 2, "output": f"{uuid4().hex}.csv"},
+        "many-sites": {"sites": sites, "max_depth": 1, "max_pages": 2, "output": f"{uuid4().hex}.jsonl"},
+        "dataset-build": {"config": dataset},
+    }
+    made = {}
+    for name, parameters in given.items():
+        answer = stack.client.post("/workflows", json={"template": name, "parameters": parameters})
+        assert answer.status_code == 201, answer.text
+        made[name] = answer.json()["id"]
+    done = {name: wait_for(stack, each, "completed", "failed") for name, each in made.items()}
+    assert {each["status"] for each in done.values()} == {"completed"}, done
+    exports = {name: each["tasks"][-1]["result"].get("records") for name, each in done.items()}
+    assert (exports["crawl-then-export"], exports["many-sites"]) == (2, 4)
+    images = {task["key"]: task["result"] for task in done["dataset-build"]["tasks"]}
+    assert 0 < images["export"]["images"] <= 4
+    assert Path(images["export"]["folder"]).is_relative_to(stack.data_dir / "exports")
 
 
 def test_pause_resume_and_cancel(stack: Stack) -> None:
@@ -120,6 +193,16 @@ def test_the_events_of_a_workflow_are_streamed_to_their_end(stack: Stack) -> Non
         ({}, "either a definition or a template"),
         ({"template": "nothing"}, "there is no template"),
         ({"template": "crawl-then-export"}, "needs the parameter url"),
+        (
+            {"template": "crawl-then-export", "parameters": {"url": "ftp://x", "max_depth": 1.5}},
+            "'ftp' is not fetched; Crawl the site: max_depth: ",
+        ),
+        ({"template": "many-sites", "parameters": {"sites": [["x"]]}}, "sites is a list"),
+        ({"template": "dataset-build", "parameters": {"config": {"dataset_name": "x"}}}, "categories is missing"),
+        (
+            {"definition": {"name": "x", "steps": [{"key": "a", "kind": "script", "config": {"scraper": "nothing"}}]}},
+            "a: no scraper 'nothing'",
+        ),
         ({"definition": {"name": "x", "steps": []}}, "has no steps"),
         (
             {"definition": {"name": "x", "steps": [{"key": "a", "kind": "python", "config": {"function": "os:x"}}]}},

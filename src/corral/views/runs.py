@@ -10,7 +10,8 @@ from corral.domain.redaction import redact, redact_nested
 from corral.domain.runs.event import Event
 from corral.domain.runs.payload.common import CommonPayload
 from corral.domain.runs.record import Record
-from corral.domain.runs.run import CRAWL, RECONCILE, SCRIPT, Run, RunState, spoken
+from corral.domain.runs.run import CRAWL, RECONCILE, SCRIPT, WORKFLOW, Run, RunState, spoken
+from corral.domain.workflows.progress import StepCounts
 from corral.views.jobs import job_read
 
 
@@ -21,8 +22,8 @@ def job(stored: StoredJob) -> dict[str, Any]:
     return job_read(stored.job, status)
 
 
-def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
-    """`counts` are those of a crawl that is still going on; one that has ended has them in its statistics."""
+def run(value: Run, counts: Counts | StepCounts | None = None) -> dict[str, Any]:
+    """`counts` are those of a crawl or workflow that is still going on; an ended one has them in its statistics."""
     return {
         "id": value.id,
         "job_id": value.job_id,
@@ -50,9 +51,11 @@ def run(value: Run, counts: Counts | None = None) -> dict[str, Any]:
     }
 
 
-def _progress_of_kind(value: Run, counts: Counts | None) -> dict[str, Any]:
+def _progress_of_kind(value: Run, counts: Counts | StepCounts | None) -> dict[str, Any]:
     if value.kind == CRAWL:
-        return _progress_of_crawl(value, counts)
+        return _progress_of_crawl(value, counts if isinstance(counts, Counts) else None)
+    if value.kind == WORKFLOW:
+        return _progress_of_workflow(value, counts if isinstance(counts, StepCounts) else None)
     return _progress_of_script(value) if value.kind in {SCRIPT, RECONCILE} else _progress(value)
 
 
@@ -82,6 +85,16 @@ def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
     total = now.fetched + now.waiting + now.deferred
     told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
     told |= {"missing": now.missing, "deferred": now.deferred}
+    return {**told, "percent": round(share, 1), "eta_s": None}
+
+
+def _progress_of_workflow(value: Run, counts: StepCounts | None) -> dict[str, Any]:
+    """Its steps; `/workflows/{id}` says more."""
+    now = counts or StepCounts(**value.stats.get("steps", {}))
+    done, skipped = now.completed + now.partial, now.skipped + now.cancelled
+    ended = done + now.failed + skipped
+    share = 100.0 if value.state.is_terminal else 100.0 * ended / now.total if now.total else 0.0
+    told = {"total": now.total, "done": done, "failed": now.failed, "skipped": skipped}
     return {**told, "percent": round(share, 1), "eta_s": None}
 
 

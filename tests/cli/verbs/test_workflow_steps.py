@@ -52,6 +52,8 @@ def test_gaps_are_found_filled_by_the_queue_and_checked_without_another_node(cor
     assert sorted(path.stem for path in games.iterdir()) == ["001", "002", "003", "004"]
     found = results(done.json)
     assert (found["reconcile"]["gaps"], found["check"]["gaps"], found["check"]["completeness"]) == (3, 0, 100.0)
+    bad = corral.here("workflow", "run", "--template", "reconcile-and-fill", "-p", "sources=games,nothing")
+    assert (bad.code, "Find gaps: there is no source 'nothing'; the sources are games" in bad.err) == (2, True)
 
 
 def test_a_script_collects_and_a_webhook_tells_of_it(corral: Corral) -> None:

@@ -79,6 +79,10 @@ def test_every_problem_is_named_at_once() -> None:
         (a_definition({"key": "a", "kind": "page", "config": {"url": "ftp://x", "fields": ["t"]}}), "url: "),
         (a_definition({"key": "a", "kind": "crawl", "config": {}}), "either url or urls"),
         (a_definition({"key": "a", "kind": "crawl", "config": {"url": "http://x/", "dept": 1}}), "not a crawl option"),
+        (
+            a_definition({"key": "a", "kind": "crawl", "config": {"url": "ftp://x", "max_pages": 0, "max_depth": "x"}}),
+            "a: start_urls[0]: the scheme 'ftp' is not fetched; a: max_pages: max_pages must be",
+        ),
         (a_definition({"key": "a", "kind": "export", "config": {"run_id": "x", "output": "../x.csv"}}), "without .."),
         (a_definition({"key": "a", "kind": "export", "config": {"run_id": "x", "output": "x.pdf"}}), "is no format"),
         (a_definition({"key": "a", "kind": "python", "config": {"function": "os.system"}}), "module:function"),

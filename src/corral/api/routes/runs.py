@@ -11,9 +11,10 @@ from corral.api.deps import Corral, Cursor, Id, Key, Limit, replay_header
 from corral.api.routing import make_router
 from corral.api.schemas.common import RunOverrides, RunRead
 from corral.domain.crawl.crawl import Counts
-from corral.domain.errors import RunNotFound
+from corral.domain.errors import RunNotFound, WorkflowNotFound
 from corral.domain.jobs.job import Priority, Strategy
-from corral.domain.runs.run import CRAWL, Run, RunAction, RunState
+from corral.domain.runs.run import CRAWL, WORKFLOW, Run, RunAction, RunState
+from corral.domain.workflows.progress import StepCounts
 from corral.engine.usecases.submit import Overrides
 
 router = make_router("runs")
@@ -53,8 +54,11 @@ async def list_runs(
 
 
 async def _render_run(corral: Corral, run: Run) -> dict[str, Any]:
-    """A crawl has how far it got in its statistics only once it has ended by itself."""
-    counts: Counts | None = None
+    """A crawl or workflow has how far it got in its statistics only once it has ended by itself."""
+    counts: Counts | StepCounts | None = None
+    if run.kind == WORKFLOW and "steps" not in run.stats:
+        with contextlib.suppress(WorkflowNotFound):
+            counts = (await corral.store.workflows.get(run.id)).counts
     if run.kind == CRAWL and Counts._fields[0] not in run.stats:
         with contextlib.suppress(RunNotFound):  # cleared away since it was listed
             counts = (await corral.store.crawls.get(run.id)).counts

@@ -11,7 +11,7 @@ from corral.domain.crawl.item import DiscoveredLink
 from corral.domain.crawl.job_pages import check_pages, plan_of_job
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.payload import CrawlAccess, plan_of, seeds_of
-from corral.domain.errors import BadInput, JobNotFound, WrongState
+from corral.domain.errors import BadInput, JobNotFound, RunNotFound, WrongState
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
@@ -91,14 +91,23 @@ class Submitter:
         self._wake(submitted)
         return submitted
 
+    async def _is_step(self, run: Run) -> bool:
+        if run.parent_id is None:
+            return False
+        try:
+            return (await self._store.runs.get(run.parent_id)).kind == WORKFLOW
+        except RunNotFound:  # the workflow was deleted, and nobody waits for its step
+            return False
+
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:
         """Start a new run with the payload of an ended one, linked to it."""
         old = await self._store.runs.get(run_id)
         if not old.state.is_terminal:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
-        if old.kind in (WORKFLOW, LOCAL):
+        if old.kind in (WORKFLOW, LOCAL) or await self._is_step(old):
             hint = "use `corral workflow recover ID`, which repeats nothing that completed"
-            raise BadInput(f"a {old.kind} run is not retried by itself", field="run_id", hint=hint)
+            what = f"a {old.kind} run" if old.kind in (WORKFLOW, LOCAL) else "a step of a workflow"
+            raise BadInput(f"{what} is not retried by itself", field="run_id", hint=hint)
         payload = old.payload
         if old.kind == PAGE:
             page = payload.read(PagePayload)

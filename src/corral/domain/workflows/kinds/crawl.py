@@ -13,6 +13,9 @@ from corral.domain.runs.run import CRAWL
 from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, has_reference, output_records
 
 
+_ANY_TARGET = {"url": "http://example.com/"}
+
+
 def _make_plan(config: Mapping[str, Any], timeout_s: float | None = None) -> CrawlPlan:
     options = {name: value for name, value in config.items() if name not in ("url", "urls")}
     urls = config["urls"] if "urls" in config else [config.get("url")]
@@ -36,8 +39,16 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 def _check(config: Mapping[str, Any]) -> list[str]:
     if ("url" in config) == ("urls" in config):
         return ["a crawl has either url or urls"]
-    if has_reference(config):
-        return []
+    known = {name: value for name, value in config.items() if not has_reference(value)}
+    options = {name: value for name, value in known.items() if name not in ("url", "urls")}
+    targets = {name: value for name, value in known.items() if name not in options} or _ANY_TARGET
+    # Each option alone, because a plan names its first problem only; then all together.
+    problems = [*_check_plan(targets)]
+    problems += [problem for name, value in options.items() for problem in _check_plan({**_ANY_TARGET, name: value})]
+    return problems or _check_plan({**targets, **options})
+
+
+def _check_plan(config: Mapping[str, Any]) -> list[str]:
     try:
         _make_plan(config)
     except BadInput as error:

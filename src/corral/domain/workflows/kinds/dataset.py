@@ -39,7 +39,8 @@ def _make_output(ended: EndedChild) -> StepOutput:
     value = {"run_id": ended.run_id, **{name: stats[name] for name in _TOLD if name in stats}}
     for result in results.values():
         value |= {name: each for name, each in result.items() if name != "seconds"}
-    return StepOutput(value)
+    left_out = ", ".join(f"{reason} ({count})" for reason, count in sorted((stats.get("left_out") or {}).items()))
+    return StepOutput(value, f"images were left out: {left_out}" if left_out else None)
 
 
 def check_dataset(config: Mapping[str, Any], *, is_typed: bool = True) -> list[str]:

@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Any
 
+from corral.domain.datasets.config import parse_config
 from corral.domain.datasets.steps import ALL_STEPS
+from corral.domain.errors import BadConfiguration
+from corral.domain.workflows.spec import InvalidWorkflow
 from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
 def _build(given: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        parse_config(given["config"], "config")
+    except BadConfiguration as error:  # named once, and not once for each step
+        raise InvalidWorkflow(list(error.problems)) from None
     steps: list[dict[str, Any]] = []
     for step in ALL_STEPS:
         steps.append(
