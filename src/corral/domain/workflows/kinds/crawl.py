@@ -12,7 +12,6 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.run import CRAWL
 from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind, has_reference, output_records
 
-
 _ANY_TARGET = {"url": "http://example.com/"}
 
 
