@@ -110,6 +110,23 @@ async def test_a_success_lets_the_waiting_requests_through(store: Store) -> None
     world.close()
 
 
+async def test_a_dead_site_neither_empties_the_pool_nor_blocks_it_for_other_sites(store: Store) -> None:
+    await add_alive(store, 2)
+    world = World(store)
+    for proxy_id in (1, 2):
+        await world.report(proxy_id, Verdict.GOOD, "elsewhere")
+        for page in range(4):
+            await world.report(proxy_id, Verdict.SUSPECT, f"dead {page}")
+    for number in range(6):
+        world.pool.hear(world.holder, RequestProxy(number, LeaseRequest("other site")))
+    world.ask(7)  # at the dead site itself
+    await world.settle()
+    assert all(world.holder.granted[number] is not None for number in (*range(6), 7))
+    await world.pool.flush()
+    assert [each.state for each in await store.proxies.page(None, None, 9)] == ["alive", "alive"]
+    world.close()
+
+
 async def test_an_empty_pool_answers_at_once(store: Store) -> None:
     world = World(store)
     world.ask(1)

@@ -4,15 +4,19 @@ The proxies connect from 127.0.0.2. A request that the site gets from 127.0.0.1 
 """
 
 import asyncio
+import ssl
+import tempfile
 import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from corral.domain.proxies.echo import ECHO_PATH, build_echo_page
+from tests.fetch.certificates import certificate
 from tests.services.ports import free_port
 
 PROXY_ADDRESS = "127.0.0.2"
@@ -69,7 +73,7 @@ class ProxyWorld:
         return "127.0.0.0/8:*"
 
     def address(self, name: str) -> str:
-        return f"http://127.0.0.1:{self.proxies[name].port}"
+        return f"{'https' if name in TLS else 'http'}://127.0.0.1:{self.proxies[name].port}"
 
     def list_text(self) -> str:
         return "\n".join(self.address(name) for name in self.proxies) + "\n"
@@ -103,13 +107,15 @@ class ProxyWorld:
             return _make_answer(404, b"")
         if address in self.blocked:
             return _make_answer(403, b"<title>Forbidden</title>")
+        if parts.path.startswith("/api/"):
+            return _make_answer(200, b'{"title": "Page by its API"}', kind="application/json")
         links = "".join(f'<a href="/page/{number}">{number}</a>' for number in range(40)) if parts.path == "/" else ""
         body = f"<html><head><title>Page {parts.path}</title></head><body><p>Text of it.</p>{links}</body></html>"
         return _make_answer(200, body.encode())
 
 
-def _make_answer(status: int, body: bytes, *more: str) -> bytes:
-    lines = [f"HTTP/1.1 {status} Said", "content-type: text/html", f"content-length: {len(body)}", "connection: close"]
+def _make_answer(status: int, body: bytes, *more: str, kind: str = "text/html") -> bytes:
+    lines = [f"HTTP/1.1 {status} Said", f"content-type: {kind}", f"content-length: {len(body)}", "connection: close"]
     return "\r\n".join([*lines, *more]).encode() + b"\r\n\r\n" + body
 
 
@@ -136,7 +142,11 @@ def _inject(data: bytes) -> bytes:
 
 async def _relay(reader: Reader, writer: Writer, change: Callable[[bytes], bytes]) -> None:
     host, port = await _read_connect(reader)
-    there, onward = await asyncio.open_connection(host, port, local_addr=(PROXY_ADDRESS, 0))
+    try:
+        there, onward = await asyncio.open_connection(host, port, local_addr=(PROXY_ADDRESS, 0))
+    except OSError:
+        writer.write(_make_answer(502, b"unable to connect"))
+        return
     writer.write(OPEN)
     try:
         onward.write(await reader.readuntil(b"\r\n\r\n"))
@@ -162,6 +172,25 @@ async def stay_silent(_: FakeProxy, reader: Reader, writer: Writer) -> None:
     await _read_connect(reader)
     writer.write(OPEN)
     await asyncio.sleep(60)
+
+
+async def never_answer(_: FakeProxy, reader: Reader, writer: Writer) -> None:
+    await asyncio.sleep(60)
+
+
+async def trickle(_: FakeProxy, reader: Reader, writer: Writer) -> None:
+    """A byte a second."""
+    await _read_connect(reader)
+    writer.write(OPEN)
+    await reader.readuntil(b"\r\n\r\n")
+    for byte in _make_answer(200, b"<title>Late</title>"):
+        writer.write(bytes([byte]))
+        await writer.drain()
+        await asyncio.sleep(1)
+
+
+async def truncate(_: FakeProxy, reader: Reader, writer: Writer) -> None:
+    await _relay(reader, writer, lambda data: data[:-30])
 
 
 async def cut(_: FakeProxy, reader: Reader, writer: Writer) -> None:
@@ -190,6 +219,21 @@ BAD: dict[str, Behaviour] = {
 }
 
 
+# Every kind of bad proxy that only its use shows. An injecting proxy is found by its check.
+BAD_IN_USE: dict[str, Behaviour] = {
+    "dead": relay,
+    "silent": never_answer,
+    "stalls": stay_silent,
+    "slow": trickle,
+    "407": refuse_login,
+    "redirects": redirect_inside,
+    "truncates": truncate,
+    "cuts": cut,
+    "certificate": relay,
+}
+TLS = ("certificate",)  # spoken to over TLS, with a certificate that nobody has signed
+
+
 @contextmanager
 def proxy_world(behaviours: dict[str, Behaviour]) -> Iterator[ProxyWorld]:
     """Start the site and the proxies; the name `dead` is a port where nothing listens."""
@@ -210,11 +254,19 @@ async def _start(world: ProxyWorld, behaviours: dict[str, Behaviour]) -> None:
     world.site_port = await _listen(world, world.serve_site)
     for name, behave in behaviours.items():
         proxy = FakeProxy(behave)
-        proxy.port = free_port() if name.startswith("dead") else await _listen(world, proxy.serve)
+        tls = _make_tls() if name in TLS else None
+        proxy.port = free_port() if name.startswith("dead") else await _listen(world, proxy.serve, tls)
         world.proxies[name] = proxy
 
 
-async def _listen(world: ProxyWorld, serve: Callable[[Reader, Writer], Awaitable[None]]) -> int:
+def _make_tls() -> ssl.SSLContext:
+    with tempfile.TemporaryDirectory() as folder:
+        return certificate(None).context(Path(folder), "proxy")
+
+
+async def _listen(
+    world: ProxyWorld, serve: Callable[[Reader, Writer], Awaitable[None]], tls: ssl.SSLContext | None = None
+) -> int:
     async def tracked(reader: Reader, writer: Writer) -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -222,7 +274,7 @@ async def _listen(world: ProxyWorld, serve: Callable[[Reader, Writer], Awaitable
         task.add_done_callback(world.tasks.discard)
         await serve(reader, writer)
 
-    server = await asyncio.start_server(tracked, "127.0.0.1", 0, backlog=1024)
+    server = await asyncio.start_server(tracked, "127.0.0.1", 0, backlog=1024, ssl=tls)
     world.servers.append(server)
     return int(server.sockets[0].getsockname()[1])
 

@@ -127,6 +127,9 @@ def test_a_tier_is_passed_over_on_evidence_and_tried_again_when_that_has_faded()
     [
         (Fetched(), Verdict.GOOD, Verdict.GOOD),
         (Failed(FailureCode.NETWORK, "", "proxy"), Verdict.FAULT, Verdict.FAULT),
+        (Failed(FailureCode.EXTRACTION, "", "shape_changed"), Verdict.NOTHING, Verdict.NOTHING),
+        (Fetched({"spent": {"requests": 0}}), Verdict.NOTHING, Verdict.NOTHING),
+        (Failed(FailureCode.NETWORK, "", "proxy", stats={"proxy_refusal": "502"}), Verdict.SUSPECT, Verdict.SUSPECT),
         (Failed(FailureCode.NETWORK, "", "no_proxy"), Verdict.NOTHING, Verdict.NOTHING),
         (Failed(FailureCode.TIMEOUT, "", "first_byte"), Verdict.SUSPECT, Verdict.SUSPECT),
         (Failed(FailureCode.POLICY, "", "egress"), Verdict.SUSPECT, Verdict.NOTHING),
@@ -134,7 +137,7 @@ def test_a_tier_is_passed_over_on_evidence_and_tried_again_when_that_has_faded()
         (Failed(FailureCode.BLOCKED, "", None, 403), Verdict.REFUSED, Verdict.REFUSED),
         (Failed(FailureCode.BAD_RESPONSE, "", None, 502), Verdict.SUSPECT, Verdict.GOOD),
         (Failed(FailureCode.BAD_RESPONSE, "", None, 404), Verdict.GOOD, Verdict.GOOD),
-        (Failed(FailureCode.EXTRACTION, "", "fields_missing"), Verdict.GOOD, Verdict.GOOD),
+        (Failed(FailureCode.EXTRACTION, "", "fields_missing", stats={"http_status": 200}), Verdict.GOOD, Verdict.GOOD),
         (Deferred("h", WaitReason.PACE, 1.0), Verdict.NOTHING, Verdict.NOTHING),
     ],
 )

@@ -67,6 +67,11 @@ class PooledProxy:
         return self.state is ProxyState.ALIVE
 
     @property
+    def is_proven(self) -> bool:
+        """True if it has worked, and not failed since."""
+        return self.successes > 0 and self.failures == 0
+
+    @property
     def policy(self) -> ProxyPolicy:
         return ProxyPolicy(self.address, self.sealed)
 

@@ -1,15 +1,18 @@
 """What one use of a proxy says about the proxy, about the site, and about neither.
 
 A failure that only a proxy can cause is its own at once. Any other failure through a proxy may be the site's: it counts
-against the proxy if another proxy gets an answer from the same site.
+against the proxy if another proxy gets an answer for the same page. One of those is a proxy that says that it does not
+reach the site: blaming it would let one dead site empty the pool.
 """
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
+from corral.domain.cost.spent import SPENT
 from corral.domain.net.pool_policy import Tier
 from corral.domain.proxies.pooled import PooledProxy
-from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome
+from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome, is_proxy_fault
 
 
 class Verdict(StrEnum):
@@ -42,16 +45,35 @@ _OWN_DETAILS = frozenset({"no_session", "session_expired", "robots", "no_recipe"
 _MADE_UP = frozenset({502, 503, 504, 407})
 
 
-def judge(outcome: Outcome, *, verifies_tls: bool) -> Verdict:
+class CrawledPage(Protocol):
+    """The result of a crawled page."""
+
+    @property
+    def requests(self) -> int: ...
+
+
+def judge(outcome: Outcome | CrawledPage, *, verifies_tls: bool) -> Verdict:
     """`verifies_tls`: the certificate of the site was verified through the proxy, so that it cannot write answers."""
     if isinstance(outcome, Deferred):
         return Verdict.NOTHING
-    return _judge_failure(outcome, verifies_tls=verifies_tls) if isinstance(outcome, Failed) else Verdict.GOOD
+    if isinstance(outcome, Failed):
+        return _judge_failure(outcome, verifies_tls=verifies_tls)
+    return Verdict.GOOD if _has_asked(outcome) else Verdict.NOTHING
+
+
+def _has_asked(outcome: Outcome | CrawledPage) -> bool:
+    """False for an answer without a request through the proxy: from a cache, or by a rule of ours."""
+    if isinstance(outcome, Deferred):
+        return False
+    stats = getattr(outcome, "stats", None) or {}
+    counts = (getattr(outcome, "requests", None), (stats.get(SPENT) or {}).get("requests"), stats.get("requests"))
+    known = [int(count) for count in counts if count is not None]
+    return not known or any(known)
 
 
 def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
     code, detail, status = failure.code, failure.detail, failure.http_status
-    if (code, detail) == (FailureCode.NETWORK, "proxy"):
+    if is_proxy_fault(failure):
         return Verdict.FAULT
     if detail in _OWN_DETAILS:
         return Verdict.NOTHING
@@ -60,7 +82,9 @@ def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
     may_be_made_up = not verifies_tls and (status in _MADE_UP or detail in _SUSPECT_DETAILS)
     if code in _SUSPECT_CODES or may_be_made_up:
         return Verdict.SUSPECT
-    has_answered = code is FailureCode.EXTRACTION or (code is FailureCode.BAD_RESPONSE and status is not None)
+    # Without a status nothing came through the proxy: a recipe may fail before its first call.
+    has_status = status is not None or failure.stats.get("http_status") is not None
+    has_answered = has_status and code in (FailureCode.EXTRACTION, FailureCode.BAD_RESPONSE)
     return Verdict.GOOD if has_answered else Verdict.NOTHING
 
 

@@ -92,13 +92,15 @@ class Deferred:
         return f"request to {self.host} deferred {_DEFERRED_BY[self.reason]}"
 
 
+PROXY_REFUSAL = "proxy_refusal"  # in the statistics: what a proxy answered that does not reach its target
 # The pool loses a proxy with each three faults, so that another try soon gets a better one.
 _MOST_POOL_FAULTS = 20
 
 
 def is_proxy_fault(failure: Failed) -> bool:
-    """True if no request reached the site, because of the proxy."""
-    return failure.code is FailureCode.NETWORK and failure.detail == "proxy"
+    """True if the proxy cannot be used. If it works and does not reach the site, the site may be at fault."""
+    is_proxy = failure.code is FailureCode.NETWORK and failure.detail == "proxy"
+    return is_proxy and PROXY_REFUSAL not in failure.stats
 
 
 def is_fault_of_pool(failure: Failed) -> bool:

@@ -2,6 +2,7 @@
 
 The rows of the database are authoritative; this is a copy, reloaded every few seconds while in use. A proxy without a
 success gets no more concurrent requests than it has failures left, so that a bad proxy is out after three uses.
+Failures that may be the site's limit a proxy that works to that site: a dead site must not block the pool for others.
 """
 
 import asyncio
@@ -53,7 +54,8 @@ class ProxyPool:
         self._proxies: dict[int, PooledProxy] = {}
         self._sites: dict[tuple[int, str], SiteRecord] = {}
         self._busy: dict[int, Counter[int]] = {}  # by holder: requests through each proxy that have no verdict yet
-        self._suspects: Counter[int] = Counter()
+        self._suspects: Counter[int] = Counter()  # uses without a verdict, by proxy
+        self._suspects_at: Counter[tuple[int, str]] = Counter()  # and by proxy and site
         self._suspicions = Suspicions()
         self._unsent: list[ProxyUse] = []
         self._loaded_at = float("-inf")
@@ -114,6 +116,7 @@ class ProxyPool:
             busy[use.id] -= 1
         if use.verdict is Verdict.SUSPECT:
             self._suspects[use.id] += 1
+            self._suspects_at[use.id, use.site] += 1
         decided = self._suspicions.judge(use, time.monotonic())
         self._count(decided, own=use)
         async with self._freed:
@@ -124,7 +127,8 @@ class ProxyPool:
         for use in decided:
             # A decided suspect was already counted when it was reported.
             if (own is None or own.verdict is Verdict.SUSPECT or use.id != own.id) and self._suspects[use.id] > 0:
-                self._suspects[use.id] -= 1
+                self._suspects -= Counter([use.id])  # an empty count is removed
+                self._suspects_at -= Counter([(use.id, use.site)])
             if use.verdict is Verdict.NOTHING:
                 continue
             self._apply(use, now)
@@ -179,18 +183,20 @@ class ProxyPool:
             if each.is_usable and each.tier in request.tiers and each.id not in request.exclude
         ]
         busy = sum(self._busy.values(), Counter())
-        free = [each for each in fit if self._has_room(each, busy)]
+        free = [each for each in fit if self._has_room(each, request.site, busy)]
+        # If every proxy is suspect at this site, the site may be at fault: proxies that work elsewhere go on.
+        free = free or [each for each in fit if each.is_proven and not busy[each.id]]
         records = {each.id: self._sites.get((each.id, request.site), NO_RECORD) for each in free}
         chosen = choose(free, request, records, time.time(), self._chance)
         if chosen is None:
             return None, bool(fit)
         return LeasedProxy(chosen.id, chosen.tier, chosen.address, chosen.sealed), False
 
-    def _has_room(self, proxy: PooledProxy, busy: "Counter[int]") -> bool:
-        undecided = busy[proxy.id] + self._suspects[proxy.id]
-        if proxy.successes > 0 and proxy.failures == 0 and not self._suspects[proxy.id]:
+    def _has_room(self, proxy: PooledProxy, site: str, busy: "Counter[int]") -> bool:
+        suspects = self._suspects_at[proxy.id, site] if proxy.is_proven else self._suspects[proxy.id]
+        if proxy.is_proven and not suspects:
             return True
-        return undecided < USUAL_RULES.out_after - proxy.failures
+        return busy[proxy.id] + suspects < USUAL_RULES.out_after - proxy.failures
 
     async def _load(self, fresh_s: float) -> None:
         async with self._loading:

@@ -17,10 +17,16 @@ def add_cost(ended: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemRes
     return replace(ended, stats={**ended.stats, SPENT: meter.document()}) if isinstance(ended, Failed) else ended
 
 
+def count_requests(meter: CostMeter | None, outcome: Outcome) -> None:
+    """Count the requests and bytes of a page that a browser loaded, or of the calls of a recipe."""
+    if meter is not None and not isinstance(outcome, Deferred):
+        meter.requests += int(outcome.stats.get("requests") or 0)
+        meter.size += int(outcome.stats.get("bytes") or 0)
+
+
 def count_browser(meter: CostMeter | None, outcome: Outcome, began: float) -> None:
     """Count the browser time, requests and bytes of a page that began at `began`."""
     if meter is None or isinstance(outcome, Deferred):
         return
     meter.browser_ms += round((time.monotonic() - began) * 1000)
-    meter.requests += int(outcome.stats.get("requests") or 0)
-    meter.size += int(outcome.stats.get("bytes") or 0)
+    count_requests(meter, outcome)

@@ -29,7 +29,7 @@ from corral.domain.sites.recipe.recipe import ReplayRequest, matches
 from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering, ScrollPlan
 from corral.fetch.crawl.list_replay import replay_list
-from corral.fetch.crawl.metering import add_cost, count_browser
+from corral.fetch.crawl.metering import add_cost, count_browser, count_requests
 from corral.fetch.crawl.script_check import ScriptCheck, is_checked, report_unrun
 from corral.fetch.crawl.scrolling import PROBE_STEPS, may_replay, needs_browser, report_cut, scroll_plan
 from corral.fetch.crawl.visit import HttpVisitor, decide_result, fields_wanted, page_in_order
@@ -291,6 +291,7 @@ class RunVisitor:
             return None
         payload = self._page_payload(item, self.plan.fields_for(item.url), recipe)
         outcome = await self._execute(self.ways.replay, item, payload, self.ways.browser_s)
+        count_requests(self.meters.get(item.id), outcome)
         if not isinstance(outcome, Fetched) or outcome.missing:
             if isinstance(outcome, Failed):
                 self.recipes.remove(recipe)

@@ -1,6 +1,7 @@
 """Connect through a job's proxy: dial it like any target, and send it a checked address, never a name.
 
-Every problem with the proxy is `network:proxy`. There is no fallback to a direct connection.
+Every problem with the proxy is `network:proxy`, also a target that it does not reach. There is no fallback to a direct
+connection.
 """
 
 import asyncio
@@ -20,6 +21,7 @@ Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Resolve = Callable[[Target], Awaitable[PinnedAddress | Failed]]
 
 _STATUS = re.compile(rb"HTTP/1\.[01] ([0-9]{3})[ \r]")
+_OF_TARGET = (2, 3, 4, 5)  # refusals of SOCKS5 that may be the target's fault
 _SOCKS_REFUSALS = {1: "a fault of its own", 2: "not allowed there", 3: "no network", 4: "no host", 5: "refused"}
 
 
@@ -76,9 +78,11 @@ async def _by_connect(
         return _unusable("its answer is not HTTP")
     if status[1] == b"407":
         return _unusable("it asks for another user and password (407)")
-    if status[1] in (b"403", b"405"):
-        return _unusable(f"it refuses tunnels to port {port} ({status[1].decode()})")
-    return None if status[1].startswith(b"2") else _unusable(f"it answered {status[1].decode()}")
+    if status[1].startswith(b"2"):
+        return None
+    code = status[1].decode()
+    said = f"it refuses tunnels to port {port} ({code})" if code in ("403", "405") else f"it answered {code}"
+    return _unusable(said, proxy_refusal=code)
 
 
 async def _by_socks(
@@ -103,12 +107,14 @@ async def _by_socks(
     await writer.drain()
     answered = await reader.readexactly(4)
     if answered[1] != 0:
-        return _unusable(f"it answered: {_SOCKS_REFUSALS.get(answered[1], 'it cannot')}")
+        said = f"it answered: {_SOCKS_REFUSALS.get(answered[1], 'it cannot')}"
+        return _unusable(said, **({"proxy_refusal": str(answered[1])} if answered[1] in _OF_TARGET else {}))
     sizes = {1: 4, 4: 16, 3: -1}
     size = sizes.get(answered[3], 0)
     await reader.readexactly((size if size >= 0 else (await reader.readexactly(1))[0]) + 2)
     return None
 
 
-def _unusable(why: str) -> Failed:
-    return fault("network:proxy", why)
+def _unusable(why: str, **stats: str) -> Failed:
+    """`proxy_refusal` among the statistics: the proxy answers, and says that it does not reach the target."""
+    return fault("network:proxy", why, **stats)

@@ -1,0 +1,126 @@
+"""Every kind of bad proxy, in every way of fetching: out within three uses, no page lost, none fetched directly.
+
+The pool believes that all proxies are good, and the bad ones better than the good ones.
+"""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corral.domain.fields.spec import FieldSpec
+from corral.domain.ids import JobId, RunId
+from corral.domain.jobs.job import CrawlMode, Job, Priority, Strategy
+from corral.domain.net.pool_policy import Tier
+from corral.domain.net.proxy import ProxyPolicy
+from corral.domain.proxies.checking import ProxyCheck
+from corral.domain.proxies.imports import NewProxy
+from corral.domain.proxies.pooled import Anonymity, PooledProxy
+from corral.domain.runs.payload.stored import Payload
+from corral.domain.runs.run import NewRun, Run
+from corral.runtime.new_ids import new_id
+from corral.wiring.app import App
+from tests.engine.builders import put, settings_for, wait_for_runs, working
+from tests.fetch.browsing import needs_chromium
+from tests.proxies.world import BAD_IN_USE, PROXY_ADDRESS, ProxyWorld, proxy_world, relay
+from tests.slack import SLACK
+from tests.waiting import until
+
+POOL = ProxyPolicy("pool")
+RECIPE = {
+    "id": "r",
+    "version": 1,
+    "url_pattern": "/page/*",
+    "calls": [{"method": "GET", "url": "{origin}/api/", "headers": {}}],
+    "fields": {"title": {"call": 0, "value": "{$.title}"}},
+}
+PAGES = {Strategy.HTTP: 60, Strategy.API_REPLAY: 60, Strategy.BROWSER: 12}
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
+
+async def stock(app: App, world: ProxyWorld, bad: dict[str, Any]) -> None:
+    names = list(world.proxies)
+    found = [NewProxy(name, world.address(name), None, Tier.DATACENTRE, "") for name in names]
+    await app.store.proxies.add(found)
+    checks = [
+        ProxyCheck(number, latency_ms=1 if name in bad else 4000, anonymity=Anonymity.ELITE)
+        for number, name in enumerate(names, 1)
+    ]
+    await app.store.proxies.record_checks(checks)
+
+
+async def read_pool(app: App, world: ProxyWorld) -> dict[str, PooledProxy]:
+    by_address = {each.address: each for each in await app.store.proxies.page(None, None, 100)}
+    return {name: by_address[world.address(name)] for name in world.proxies}
+
+
+def a_page(world: ProxyWorld, number: int, strategy: Strategy) -> NewRun:
+    payload = {
+        "url": f"{world.site}/page/{number}",
+        "fields": [{"name": "title"}],
+        "respect_robots": False,
+        "proxy": POOL.document(),
+        "recipe": RECIPE if strategy is Strategy.API_REPLAY else None,
+        "timeout_s": 12,
+    }
+    return NewRun(RunId(new_id()), None, "page", Priority.MEDIUM, 3, strategy, strategy, Payload(payload))
+
+
+async def fetch_pages(app: App, world: ProxyWorld, strategy: Strategy) -> list[Run]:
+    runs = [a_page(world, number, strategy) for number in range(PAGES[strategy])]
+    return await wait_for_runs(app, await put(app, *runs), timeout_s=150 * SLACK)
+
+
+async def start_job(app: App, world: ProxyWorld, mode: CrawlMode) -> list[Run]:
+    config = {"max_pages": 50} if mode is CrawlMode.CRAWL else {"item_links": {"css": "a"}}
+    job = Job(
+        JobId(new_id()), f"{world.site}/", (FieldSpec("title"),), datetime.now(UTC), crawl_mode=mode,
+        list_config=config, proxy=POOL, strategy=Strategy.HTTP, respect_robots=False,
+    )  # fmt: skip
+    await app.store.jobs.add(job, None)
+    started, _ = await app.submitter.start(job.id)
+    return await wait_for_runs(app, [started.id], timeout_s=150 * SLACK)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        Strategy.HTTP,
+        Strategy.API_REPLAY,
+        CrawlMode.CRAWL,
+        CrawlMode.LIST,
+        pytest.param(Strategy.BROWSER, marks=pytest.mark.browser),
+    ],
+)
+async def test_bad_proxies_are_out_within_three_uses(tmp_path: Path, way: Strategy | CrawlMode) -> None:
+    if way is Strategy.BROWSER:
+        needs_chromium()
+    bad = dict(BAD_IN_USE)
+    good = {f"good {number}": relay for number in range(len(bad))}
+    settings = settings_for(
+        tmp_path, egress_allow="127.0.0.0/8:*", http_timeout_seconds=12, browser_nav_timeout_ms=12_000,
+        browser_concurrency=3, proxy_config=tmp_path / "none.yaml",
+    )  # fmt: skip
+    with proxy_world({**bad, **good}) as world:
+        async with working(settings) as app:
+            await stock(app, world, bad)
+            if isinstance(way, Strategy):
+                runs = await fetch_pages(app, world, way)
+            else:
+                runs = await start_job(app, world, way)
+
+            async def are_out() -> bool:
+                pool = await read_pool(app, world)
+                return all(pool[name].state.value == "cooling" for name in bad)
+
+            await until(are_out, 5 * SLACK)  # uses are written twice a second
+            found = await read_pool(app, world)
+        assert {run.state.value for run in runs} == {"completed"}, [run.error_message for run in runs]
+        if isinstance(way, CrawlMode):
+            assert runs[0].stats["done"] >= 40
+            assert runs[0].stats["failed"] == 0
+        assert {name: (found[name].state.value, found[name].uses) for name in bad} == dict.fromkeys(bad, ("cooling", 3))
+        assert {found[name].state.value for name in good} == {"alive"}
+        assert set(world.callers) == {PROXY_ADDRESS}, world.callers
