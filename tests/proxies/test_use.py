@@ -93,7 +93,7 @@ def test_a_browser_uses_the_pool_and_rotates_past_a_bad_proxy(tmp_path: Path) ->
 def test_a_tiered_policy_climbs_where_the_site_refuses_and_remembers_it(tmp_path: Path) -> None:
     with proxy_world(GOOD) as world:
         corral = Corral(tmp_path)
-        settings = configure(tmp_path, world, "tiers: {datacentre: {cost_per_gb: 1000000}}\n")
+        settings = configure(tmp_path, world, "tiers: {datacentre: {cost_per_gb: 1000000, cost_per_request: 0.25}}\n")
         corral.here("proxy", "import", str(tmp_path / "list.txt"), **settings)
         corral("proxy", "check", **settings)
         first = scrape(corral, world, "tiered", **settings)

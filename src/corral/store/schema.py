@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from corral.domain.errors import StorageUnusable
 from corral.runtime.forked_work import run_apart
 
-HEAD = "0031"
+HEAD = "0032"
 _KNOWN = tuple(f"{number:04}" for number in range(1, int(HEAD) + 1))
 _MIGRATIONS = Path(__file__).parent / "migrations"
 

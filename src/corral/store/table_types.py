@@ -8,5 +8,5 @@ metadata = sa.MetaData()
 Document = sa.Text().with_variant(JSONB(), "postgresql")
 Millis = sa.BigInteger()
 # Cost columns of pages: see domain/cost/spent.py.
-SPENT_OF_SITE = ("requests", "browser_ms", "cpu_ms")
+SPENT_OF_SITE = ("requests", "browser_ms", "cpu_ms", "proxy_nanos")
 SPENT = ("took_ms", *SPENT_OF_SITE)

@@ -9,6 +9,8 @@ from corral.domain.hosts.breaker import BreakerRules
 from corral.domain.hosts.limiter import HostRules
 from corral.domain.hosts.pace import PaceRules
 from corral.domain.jobs.job import Strategy
+from corral.domain.net.pool_policy import POOL_TIERS, Tier
+from corral.domain.proxies.config import TierPrice
 from corral.domain.runs.retention import Retention
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.node.assign import WorkerLimits
@@ -82,14 +84,21 @@ def prices_of(settings: Settings) -> Prices:
         settings.price_browser_hour,
         settings.price_cpu_hour,
         settings.price_proxy_gb,
+        max((max(price.gb, price.request) for price in _tier_prices(settings).values()), default=0.0),
     )
+
+
+def _tier_prices(settings: Settings) -> dict[Tier, TierPrice]:
+    """The prices of the configuration; a tier of proxies without one has that of any proxy."""
+    usual = dict.fromkeys(POOL_TIERS, TierPrice(settings.price_proxy_gb)) if settings.price_proxy_gb else {}
+    return {**usual, **load_proxy_config(settings).costs}
 
 
 def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConfig:
     return WorkerConfig(
         egress_allow=[str(entry) for entry in settings.egress_allow],
         user_agent=settings.agent,
-        proxy_costs={tier.value: cost for tier, cost in load_proxy_config(settings).costs.items()},
+        proxy_prices={tier.value: [price.gb, price.request] for tier, price in _tier_prices(settings).items()},
         max_body_bytes=settings.max_body_bytes,
         max_value_chars=settings.max_value_chars,
         max_page_links=settings.max_page_links,

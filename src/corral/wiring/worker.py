@@ -15,6 +15,7 @@ from corral.domain.net.address import AllowEntry, EgressPolicy
 from corral.domain.net.http_cache import CacheMode
 from corral.domain.ports.execution import Executor, RunKind
 from corral.domain.ports.proxies import NO_POOL, ProxySource
+from corral.domain.proxies.config import TierPrice
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.worker.kinds import registry
 from corral.engine.worker.kinds.spec import WorkerParts
@@ -150,7 +151,8 @@ async def worker_kinds(
 ) -> AsyncIterator[dict[str, RunKind]]:
     """Build everything that a worker process can execute."""
     keys = keys or SessionKeys(config.vault_keys)
-    pooled = PoolAccess(proxy_source or NO_POOL, keys, config.proxy_costs)
+    prices = {tier: TierPrice(*numbers) for tier, numbers in config.proxy_prices.items()}
+    pooled = PoolAccess(proxy_source or NO_POOL, keys, prices)
     limits = FetchLimits(max_bytes=config.max_body_bytes, max_value_chars=config.max_value_chars)
     egress = Egress(egress_policy(config.egress_allow), limits, config.user_agent)
     robots = Robots(egress, config.user_agent)

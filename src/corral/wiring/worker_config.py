@@ -25,7 +25,7 @@ class WorkerConfig:
     cache_dir: str = ""
     cache_max_bytes: int = 0
     browser_executable: str = ""
-    proxy_costs: dict[str, float] = field(default_factory=dict)  # money per gigabyte, by tier
+    proxy_prices: dict[str, list[float]] = field(default_factory=dict)  # by tier: of a gigabyte, and of a request
     # Of the items of a crawl.
     browser_s: float = 30.0
     retry_base_s: float = 10.0

@@ -57,7 +57,7 @@ def _report_site(each: CampaignSite, hosts: Sequence[StoredHost], prices: Prices
         "left_out": stats.get("left_out") or {},
         "stopped_by": stats.get("budget") or stats.get("stopped_by"),
         "error_message": None if run is None else run.error_message,
-        "cost": describe_cost(each.spent, prices.with_proxy() if is_proxied else prices, each.counts.done),
+        "cost": describe_cost(each.spent, prices.for_policy(proxy), each.counts.done),
     }
 
 

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from corral.domain.cost.budget import Budget
 from corral.domain.errors import BadInput
+from corral.domain.net.proxy import ProxyPolicy
 
 SPENT = "spent"  # the key of the statistics of an outcome
 _GB = 1e9
+_NANOS = 1e9
 _HOUR_S = 3600.0
 
 
@@ -18,6 +20,7 @@ class Spent(NamedTuple):
     took_ms: int = 0  # the sum over all pages, from request to result
     browser_ms: int = 0  # of it, in a browser
     cpu_ms: int = 0  # processor time of reading pages
+    proxy_nanos: int = 0  # price of proxies of the pool, in billionths, by the prices when they were used
 
     @staticmethod
     def of(numbers: Mapping[str, int]) -> "Spent":
@@ -38,8 +41,9 @@ def attempt_spent(stats: Mapping[str, Any], took_s: float, *, in_browser: bool) 
         int(measured.get("requests") or stats.get("requests") or 0),
         int(measured.get("size") or stats.get("bytes") or 0),
         int(measured.get("took_ms") or took_ms),
-        int(measured.get("browser_ms") or (took_ms if in_browser and SPENT not in stats else 0)),
+        int(measured.get("browser_ms") or (took_ms if in_browser and "browser_ms" not in measured else 0)),
         int(measured.get("cpu_ms") or 0),
+        int(measured.get("proxy_nanos") or 0),
     )
 
 
@@ -59,15 +63,21 @@ class Prices:
     gb: float = 0.0
     browser_hour: float = 0.0
     cpu_hour: float = 0.0
-    proxy_gb: float = 0.0  # in addition, for what comes through a proxy
+    proxy_gb: float = 0.0  # in addition, for what comes through a fixed proxy
+    pool: float = 0.0  # highest price of a tier of the pool; charged in `proxy_nanos` when a proxy is used
 
     @property
     def are_free(self) -> bool:
         return not any(asdict(self).values())
 
     def with_proxy(self) -> "Prices":
-        """The prices of a run that fetches through a proxy."""
+        """The prices of a run that fetches through a fixed proxy."""
         return Prices(self.request, self.gb + self.proxy_gb, self.browser_hour, self.cpu_hour)
+
+    def for_policy(self, proxy: ProxyPolicy | None) -> "Prices":
+        """The prices of a run with this policy. A proxy of the pool has the price of its tier instead."""
+        is_fixed = proxy is not None and not proxy.is_direct and proxy.pool is None
+        return self.with_proxy() if is_fixed else self
 
     def cost_of(self, spent: Spent) -> float:
         return (
@@ -75,6 +85,7 @@ class Prices:
             + self.gb * spent.size / _GB
             + self.browser_hour * spent.browser_ms / 1000 / _HOUR_S
             + self.cpu_hour * spent.cpu_ms / 1000 / _HOUR_S
+            + spent.proxy_nanos / _NANOS
         )
 
     def document(self) -> dict[str, float]:
@@ -116,6 +127,7 @@ def describe_cost(spent: Spent, prices: Prices, records: int | None = None) -> d
         "seconds": round(spent.took_ms / 1000, 3),
         "browser_seconds": round(spent.browser_ms / 1000, 3),
         "cpu_seconds": round(spent.cpu_ms / 1000, 3),
+        "proxy_cost": round(spent.proxy_nanos / _NANOS, 9),
         "cost": round(cost, 9),
     }
     if records is not None:

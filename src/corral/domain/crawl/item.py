@@ -146,6 +146,7 @@ class ItemResult(NamedTuple):
     requests: int = 0  # requests that it took
     browser_ms: int = 0  # part of `took_ms` spent in a browser
     cpu_ms: int = 0  # processor time for reading the page
+    proxy_nanos: int = 0  # price of the proxies of the pool, in billionths
 
     def split_records(self) -> "list[ItemResult]":
         """Return one result per record of the page: the second one has the item's key with `#2`."""

@@ -22,10 +22,11 @@ class Tally(NamedTuple):
     requests: int = 0
     browser_ms: int = 0
     cpu_ms: int = 0
+    proxy_nanos: int = 0
 
     @property
     def spent(self) -> Spent:
-        return Spent(self.requests, self.size, self.took_ms, self.browser_ms, self.cpu_ms)
+        return Spent(self.requests, self.size, self.took_ms, self.browser_ms, self.cpu_ms, self.proxy_nanos)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,10 @@ def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
         if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
             continue  # the item is reported in several parts, or still waits: it has not ended
         kind = (each.reason or "").partition(":")[0]
-        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0] * 6)
-        numbers = (1, each.size, each.took_ms, each.requests, each.browser_ms, each.cpu_ms)
+        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0] * 7)
+        numbers = (
+            1, each.size, each.took_ms, each.requests, each.browser_ms, each.cpu_ms, each.proxy_nanos,
+        )  # fmt: skip
         sum_[:] = [one + two for one, two in zip(sum_, numbers, strict=True)]
     return [Tally(host, ItemState(state), kind, *sums[host, state, kind]) for host, state, kind in sorted(sums)]
 

@@ -1,7 +1,6 @@
 """Which proxy a request goes through: weighted by score and by how each did at this site."""
 
 import hashlib
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -124,7 +123,3 @@ def choose_tier(tiers: Sequence[Tier], records: Mapping[Tier, SiteRecord], now: 
         if record.good + record.bad < _ENOUGH or record.share >= _REFUSED_BELOW:
             return tier
     return open_tiers[-1]
-
-
-def cost_of_bytes(count: int, cost_per_gb: float) -> float:
-    return round(count / 1e9 * cost_per_gb, 9) if math.isfinite(cost_per_gb) else 0.0

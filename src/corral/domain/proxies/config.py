@@ -74,10 +74,22 @@ USUAL_PLAN = CheckPlan()
 
 
 @dataclass(frozen=True, slots=True)
+class TierPrice:
+    """The price of a tier, in the currency of the other prices."""
+
+    gb: float = 0.0
+    request: float = 0.0
+
+    def nanos_of(self, requests: int, size: int) -> int:
+        """Return the price of so many requests and bytes, in billionths."""
+        return round(self.request * requests * 1e9 + self.gb * size)
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyConfig:
     sources: tuple[ProxyListSource, ...] = ()
     check: CheckPlan = USUAL_PLAN
-    costs: Mapping[Tier, float] = field(default_factory=dict)  # money per gigabyte
+    costs: Mapping[Tier, TierPrice] = field(default_factory=dict)
     sites: Mapping[str, str] = field(default_factory=dict)  # policy by host or domain, without `www.`
     refresh_minutes: float = 0.0  # 0: no schedule
     problems: tuple[str, ...] = ()
@@ -162,13 +174,17 @@ def _read_check(given: Any, problems: list[str]) -> CheckPlan:
     return CheckPlan(given.get("judge"), given.get("target"), timeout_s, int(concurrency))
 
 
-def _read_costs(given: Any, problems: list[str]) -> dict[Tier, float]:
-    found: dict[Tier, float] = {}
+_PRICES = {"cost_per_gb": "gb", "cost_per_request": "request"}
+
+
+def _read_costs(given: Any, problems: list[str]) -> dict[Tier, TierPrice]:
+    found: dict[Tier, TierPrice] = {}
     for name, value in given.items() if isinstance(given, Mapping) else ():
-        if name not in set(Tier) or not isinstance(value, Mapping) or set(value) != {"cost_per_gb"}:
-            problems.append(f"tiers.{name}: write `{{cost_per_gb: NUMBER}}` for one of {', '.join(Tier)}")
+        if name not in set(Tier) or not isinstance(value, Mapping) or not set(value) <= set(_PRICES) or not value:
+            problems.append(f"tiers.{name}: write {' or '.join(_PRICES)} for one of {', '.join(Tier)}")
             continue
-        found[Tier(name)] = _read_number(value["cost_per_gb"], f"tiers.{name}.cost_per_gb", problems)
+        prices = {_PRICES[key]: _read_number(price, f"tiers.{name}.{key}", problems) for key, price in value.items()}
+        found[Tier(name)] = TierPrice(**prices)
     if given is not None and not isinstance(given, Mapping):
         problems.append("tiers is not a mapping")
     return found

@@ -97,9 +97,7 @@ class Campaigns:
 
     def _plan_site(self, site: str, order: CampaignOrder, config: SiteConfig, waits_for: tuple[str, ...]) -> NewSite:
         proxy = self._find_proxy(config, order.sites[site])
-        is_proxied = proxy is not None and not proxy.is_direct
-        prices = self._prices.with_proxy() if is_proxied else self._prices
-        work = SiteWork.of(site, order.sites[site], make_options(config, prices))
+        work = SiteWork.of(site, order.sites[site], make_options(config, self._prices.for_policy(proxy)))
         for url in work.plan.start_urls:
             target = parse_target(url, field="urls")
             check_literal(target, self._policy, field="urls", trusted_hosts=frozenset(order.trusted_hosts))

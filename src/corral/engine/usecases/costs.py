@@ -43,9 +43,7 @@ class Costs:
         return {"host": found.host, **describe_cost(found.spent, self._prices, found.done)}
 
     def _count(self, run: Run) -> tuple[Spent, Prices]:
-        proxy = run.payload.read(CommonPayload).proxy
-        is_proxied = proxy is not None and not proxy.is_direct
-        return run_spent(run.attempts), self._prices.with_proxy() if is_proxied else self._prices
+        return run_spent(run.attempts), self._prices.for_policy(run.payload.read(CommonPayload).proxy)
 
 
 def count_records(run: Run) -> int:

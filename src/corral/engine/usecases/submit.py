@@ -190,8 +190,7 @@ class Submitter:
 
     async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
         check_pages(job)
-        prices = self._prices.with_proxy() if is_proxied(job) else self._prices
-        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts, prices)
+        plan = plan_of_job(job, chosen.max_attempts or job.max_attempts, self._prices.for_policy(job.proxy))
         priority = job.priority if chosen.priority is None else chosen.priority
         access = CrawlAccess(
             proxy=job.proxy, verify_tls=job.verify_tls, requires_auth=job.requires_auth, quality=job.quality

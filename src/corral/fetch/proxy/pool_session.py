@@ -10,12 +10,14 @@ from corral.domain.net.pool_policy import PoolMode, PoolPolicy, Sticky, Tier
 from corral.domain.net.proxy import OpenProxy
 from corral.domain.ports.execution import Task
 from corral.domain.ports.proxies import LeasedProxy, ProxySource
-from corral.domain.proxies.choice import LeaseRequest, cost_of_bytes
+from corral.domain.proxies.choice import LeaseRequest
+from corral.domain.proxies.config import TierPrice
 from corral.domain.proxies.use import ProxyUse, Verdict, judge
 from corral.domain.runs.outcome import Failed
 from corral.domain.secret import without
 from corral.fetch.faults import fault
 from corral.fetch.proxy.check import open_leased
+from corral.fetch.proxy.pool_spending import PoolSpending
 from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import SealBroken
 
@@ -44,11 +46,11 @@ class _Trial(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PoolAccess:
-    """A worker's access to the pool, and the traffic price of each tier per gigabyte."""
+    """A worker's access to the pool, and the price of each tier."""
 
     source: ProxySource
     keys: SessionKeys
-    costs: Mapping[str, float] = field(default_factory=dict)
+    prices: Mapping[str, TierPrice] = field(default_factory=dict)
 
     def open(self, policy: PoolPolicy, url: str, task: Task) -> "PoolSession":
         return PoolSession(self, policy, url, task.job_id or task.run_id)
@@ -58,7 +60,7 @@ class PoolSession:
     def __init__(self, access: PoolAccess, policy: PoolPolicy, url: str, job_key: str) -> None:
         self._source = access.source
         self._keys = access.keys
-        self._costs = access.costs
+        self._spending = PoolSpending(access.prices)
         self._policy = policy
         self._url = url
         self._site = host_key_of_url(url) or ""
@@ -105,6 +107,7 @@ class PoolSession:
             limit_s = min(trial.left_s, max(_LEAST_S, trial.timeout_s * _SHARE))
             outcome = self._describe(await trial.attempt(proxy, limit_s), leased, proxy)
             verdict = self._judge(outcome, trial)
+            outcome = self._spending.add(outcome, leased.tier)
             why = outcome.message if isinstance(outcome, Failed) else ""
         except SealBroken:
             outcome, verdict = fault("policy:proxy_sealed"), Verdict.FAULT
@@ -143,8 +146,6 @@ class PoolSession:
         more: dict[str, Any] = {"proxy_tier": leased.tier.value, "pool_tries": len(self._tried) + 1}
         if proxy is not None:
             more["proxy"] = proxy.redacted
-        if leased.tier.value in self._costs:
-            more["proxy_cost"] = cost_of_bytes(int(stats.get("bytes") or 0), self._costs[leased.tier.value])
         fields: dict[str, Any] = {"stats": {**stats, **more}}
         if isinstance(outcome, Failed):
             fields |= {"message": outcome.message, "traceback": outcome.traceback}

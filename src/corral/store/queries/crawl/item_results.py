@@ -102,7 +102,7 @@ def _count_results(context: CrawlStepContext, results: Iterable[ItemResult]) -> 
         context.counts[result.state.value] += 1
         context.counts.update(size=result.size, dropped=result.dropped, merged=result.merged)
         context.counts.update(requests=result.requests, took_ms=result.took_ms)
-        context.counts.update(browser_ms=result.browser_ms, cpu_ms=result.cpu_ms)
+        context.counts.update(browser_ms=result.browser_ms, cpu_ms=result.cpu_ms, proxy_nanos=result.proxy_nanos)
         if result.requests or result.browser_ms:  # a page that its host deferred says nothing about the site
             context.latency.add(result.took_ms)
 

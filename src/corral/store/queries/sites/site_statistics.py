@@ -16,7 +16,7 @@ from corral.store.tables import site_statistics
 from corral.store.tx import Row, Tx, insert_params, param, values
 
 _FORGOTTEN = ""
-_SUMS = ("pages", "size", "took_ms", "requests", "browser_ms", "cpu_ms")
+_SUMS = ("pages", "size", "took_ms", "requests", "browser_ms", "cpu_ms", "proxy_nanos")
 _KEY = ("run_id", "host", "state", "kind")
 
 _INSERT = insert(site_statistics).values(insert_params(site_statistics))

@@ -387,7 +387,13 @@ class _Crawl:
 def add_cost(ended: ItemResult, stats: dict[str, Any]) -> ItemResult:
     """Add the cost of a failed page, as its visitor measured it."""
     spent = Spent.of(stats.get(SPENT) or {})
-    return ended._replace(requests=spent.requests, size=spent.size, browser_ms=spent.browser_ms, cpu_ms=spent.cpu_ms)
+    return ended._replace(
+        requests=spent.requests,
+        size=spent.size,
+        browser_ms=spent.browser_ms,
+        cpu_ms=spent.cpu_ms,
+        proxy_nanos=spent.proxy_nanos,
+    )
 
 
 def _position(item: Item) -> Position:
