@@ -35,7 +35,7 @@ RECIPE = {
     "calls": [{"method": "GET", "url": "{origin}/api/", "headers": {}}],
     "fields": {"title": {"call": 0, "value": "{$.title}"}},
 }
-PAGES = {Strategy.HTTP: 60, Strategy.API_REPLAY: 60, Strategy.BROWSER: 12}
+PAGES = {Strategy.HTTP: 60, Strategy.API_REPLAY: 60, Strategy.BROWSER: 14}
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -45,7 +45,7 @@ async def stock(app: App, world: ProxyWorld, bad: dict[str, Any]) -> None:
     found = [NewProxy(name, world.address(name), None, Tier.DATACENTRE, "") for name in names]
     await app.store.proxies.add(found)
     checks = [
-        ProxyCheck(number, latency_ms=1 if name in bad else 4000, anonymity=Anonymity.ELITE)
+        ProxyCheck(number, latency_ms=1 if name in bad else 60_000, anonymity=Anonymity.ELITE)
         for number, name in enumerate(names, 1)
     ]
     await app.store.proxies.record_checks(checks)
@@ -90,7 +90,7 @@ async def start_job(app: App, world: ProxyWorld, mode: CrawlMode) -> list[Run]:
         Strategy.HTTP,
         Strategy.API_REPLAY,
         CrawlMode.CRAWL,
-        CrawlMode.LIST,
+        pytest.param(CrawlMode.LIST, marks=pytest.mark.long),  # the pages of a list are fetched like those of a crawl
         pytest.param(Strategy.BROWSER, marks=pytest.mark.browser),
     ],
 )
@@ -99,10 +99,12 @@ async def test_bad_proxies_are_out_within_three_uses(tmp_path: Path, way: Strate
         needs_chromium()
     bad = dict(BAD_IN_USE)
     good = {f"good {number}": relay for number in range(len(bad))}
+    navigation_ms = 12_000 if way is Strategy.BROWSER else 6_000
     settings = settings_for(
-        tmp_path, egress_allow="127.0.0.0/8:*", http_timeout_seconds=12, browser_nav_timeout_ms=12_000,
-        browser_concurrency=3, proxy_config=tmp_path / "none.yaml",
+        tmp_path, egress_allow="127.0.0.0/8:*", http_timeout_seconds=12, browser_nav_timeout_ms=navigation_ms,
+        browser_concurrency=3, proxy_config=tmp_path / "proxies.yaml",
     )  # fmt: skip
+    (tmp_path / "proxies.yaml").write_text("tiers: {datacentre: {cost_per_request: 0.25}}")
     with proxy_world({**bad, **good}) as world:
         async with working(settings) as app:
             await stock(app, world, bad)
@@ -117,6 +119,8 @@ async def test_bad_proxies_are_out_within_three_uses(tmp_path: Path, way: Strate
 
             await until(are_out, 5 * SLACK)  # uses are written twice a second
             found = await read_pool(app, world)
+            costs = [await app.sites.costs.of_run(run.id) for run in runs]
+        assert {cost["cost"] / cost["requests"] for cost in costs} == {0.25}, "the tries that failed included"
         assert {run.state.value for run in runs} == {"completed"}, [run.error_message for run in runs]
         if isinstance(way, CrawlMode):
             assert runs[0].stats["done"] >= 40

@@ -127,6 +127,20 @@ async def test_a_dead_site_neither_empties_the_pool_nor_blocks_it_for_other_site
     world.close()
 
 
+async def test_a_suspect_is_chosen_only_if_there_is_no_other(store: Store) -> None:
+    await add_alive(store, 2)
+    world = World(store)
+    world.ask(0)
+    await world.settle()
+    await world.report(1, Verdict.SUSPECT)
+    world.ask(1)
+    world.ask(2, exclude=(2,))
+    await world.settle()
+    chosen = [world.holder.granted[number] for number in range(3)]
+    assert [each and each.id for each in chosen] == [1, 2, 1]
+    world.close()
+
+
 async def test_an_empty_pool_answers_at_once(store: Store) -> None:
     world = World(store)
     world.ask(1)

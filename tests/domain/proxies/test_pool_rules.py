@@ -8,7 +8,7 @@ import pytest
 from corral.domain.net.pool_policy import Tier
 from corral.domain.proxies.checking import ProxyCheck, anonymity_of, apply_check, score_of
 from corral.domain.proxies.choice import LeaseRequest, SiteRecord, choose, choose_tier
-from corral.domain.proxies.config import parse_config
+from corral.domain.proxies.config import TierPrice, parse_config
 from corral.domain.proxies.echo import build_echo_page, read_echo
 from corral.domain.proxies.pooled import Anonymity, PooledProxy, ProxyState
 from corral.domain.proxies.refresh import RefreshStatus, StoredRefresh, progress_of, split, wait_limit_s
@@ -180,14 +180,14 @@ def test_every_problem_of_the_configuration_is_named() -> None:
         {
             "sources": [{"file": "a"}, {"url": "ftp://x"}, {"command": "rm -rf"}, {"file": "a", "tier": "gold"}, {}],
             "check": {"judge": "nowhere", "speed": 1},
-            "tiers": {"gold": {"cost_per_gb": 1}, "datacentre": {"cost_per_gb": 0.5}},
+            "tiers": {"gold": {"cost_per_gb": 1}, "datacentre": {"cost_per_gb": 0.5}, "direct": {"cost_per_hour": 1}},
             "sites": {"www.Example.com": "pool", "other.test": "http://user:canary@h:1"},
             "more": 1,
         }
     )
-    assert len(config.problems) == 9
+    assert len(config.problems) == 10
     assert "canary" not in str(config.problems)
-    assert config.costs == {Tier.DATACENTRE: 0.5}
+    assert config.costs == {Tier.DATACENTRE: TierPrice(gb=0.5)}
     assert (config.policy_for("shop.example.com"), config.policy_for("example.org")) == ("pool", None)
 
 

@@ -55,7 +55,7 @@ async def _cost(settings: Settings, target: str, *, as_json: bool) -> int:
 
 def _print(told: dict[str, Any]) -> None:
     each = told["per_record"] or {}
-    names = ("requests", "bytes", "seconds", "browser_seconds", "cpu_seconds", "cost")
+    names = ("requests", "bytes", "seconds", "browser_seconds", "cpu_seconds", "proxy_cost", "cost")
     rows = [(name, f"{told[name]:g}", f"{each[name]:g}" if each else "") for name in names]
     print(f"{told['records']} records")
     render.print_table(("", "total", "per record"), rows)

@@ -186,6 +186,8 @@ class ProxyPool:
         free = [each for each in fit if self._has_room(each, request.site, busy)]
         # If every proxy is suspect at this site, the site may be at fault: proxies that work elsewhere go on.
         free = free or [each for each in fit if each.is_proven and not busy[each.id]]
+        # A silent proxy would use up the time of a page again before anything else decides about it.
+        free = [each for each in free if not self._count_suspects(each, request.site)] or free
         records = {each.id: self._sites.get((each.id, request.site), NO_RECORD) for each in free}
         chosen = choose(free, request, records, time.time(), self._chance)
         if chosen is None:
@@ -193,10 +195,13 @@ class ProxyPool:
         return LeasedProxy(chosen.id, chosen.tier, chosen.address, chosen.sealed), False
 
     def _has_room(self, proxy: PooledProxy, site: str, busy: "Counter[int]") -> bool:
-        suspects = self._suspects_at[proxy.id, site] if proxy.is_proven else self._suspects[proxy.id]
+        suspects = self._count_suspects(proxy, site)
         if proxy.is_proven and not suspects:
             return True
         return busy[proxy.id] + suspects < USUAL_RULES.out_after - proxy.failures
+
+    def _count_suspects(self, proxy: PooledProxy, site: str) -> int:
+        return self._suspects_at[proxy.id, site] if proxy.is_proven else self._suspects[proxy.id]
 
     async def _load(self, fresh_s: float) -> None:
         async with self._loading:
