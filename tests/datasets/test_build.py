@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -89,6 +90,10 @@ async def test_every_export_and_every_label_format_is_written(tmp_path: Path) ->
     assert all((out / "huggingface/train" / row["file_name"]).is_file() for row in metadata)
     labels = {str(path.relative_to(out / "labels")) for path in out.glob("labels/**/*") if path.is_file()}
     assert labels >= {"labels.txt", "labels.json", "labels.csv", "labels.yaml", "coco.json", "yolo/data.yaml"}
+    schema = pq.read_schema(out / "pets.parquet")
+    features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
+    assert list(features) == schema.names
+    assert (features["image"], features["label"]["names"]) == ({"_type": "Image"}, ["cats", "dogs"])
     page = (out / "report.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 3
     assert "<script" not in page

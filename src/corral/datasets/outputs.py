@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from corral.datasets.context import BuildContext
-from corral.datasets.exports.registry import open_writer
+from corral.datasets.exports.registry import open_writers
 from corral.datasets.exports.writer import DraftFile, ExportWriter, write_whole
 from corral.domain.datasets.config import fingerprint
 from corral.domain.datasets.image import ImageRow, ImageState
@@ -19,9 +19,7 @@ from corral.domain.datasets.manifest import (
     manifest_entry,
     manifest_line,
 )
-from corral.domain.datasets.options import DuplicateAction, ExportFormat
-
-_FOLDERS_FIRST = (ExportFormat.FOLDERS, *(form for form in ExportFormat if form is not ExportFormat.FOLDERS))
+from corral.domain.datasets.options import DuplicateAction
 
 
 async def write_labels(context: BuildContext) -> list[str]:
@@ -40,8 +38,7 @@ async def write_labels(context: BuildContext) -> list[str]:
 async def write_exports(context: BuildContext) -> dict[str, Any]:
     """Write every export format and the manifest in one pass over the images."""
     context.output.mkdir(parents=True, exist_ok=True)
-    wanted = [form for form in _FOLDERS_FIRST if form in context.config.options.export]
-    writers = [open_writer(form, context.config, context.output) for form in wanted]
+    writers = open_writers(context.config, context.output)
     manifest, lineage = (DraftFile(context.output / name) for name in ("manifest.jsonl", "lineage.jsonl"))
     quarantine = _Quarantine(context)
     lines: list[bytes] = []

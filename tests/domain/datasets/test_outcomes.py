@@ -124,7 +124,7 @@ def test_coco_labels() -> None:
         "bbox": [0, 0, 64, 48],
         "area": 64 * 48,
         "iscrowd": 0,
-        "segmentation": [],
+        "segmentation": [[0, 0, 64, 0, 64, 48, 0, 48]],
     }
 
 
@@ -132,7 +132,8 @@ def test_yolo_labels() -> None:
     files = labels(LabelFormat.YOLO)
     data = yaml.safe_load(files["yolo/data.yaml"])
     assert (data["nc"], data["names"]) == (2, {0: "cats", 1: "dogs"})
-    assert files["yolo/train.txt"] == "../../images/cats/a.jpg\n../../images/dogs/b.jpg\n"
+    assert (data["path"], data["train"], data["val"]) == ("../../yolo", "train", "val")
+    assert files["yolo/classes.txt"] == "cats\ndogs\n"
 
 
 def test_the_manifest_does_not_depend_on_runs_and_the_lineage_names_them() -> None:

@@ -1,4 +1,4 @@
-"""One folder for each category; and the same with a metadata file, as Hugging Face reads it."""
+"""One folder for each category; the same as links; and with a metadata file, as Hugging Face reads it."""
 
 import contextlib
 import json
@@ -53,21 +53,30 @@ class FolderWriter:
             folder.rmdir()  # only if it is empty
 
 
-class ImageFolderWriter:
-    """`huggingface/train/CATEGORY/KEY.jpg` and `metadata.jsonl`. Images of a folder export are linked, not copied."""
+class LinkedFolderWriter(FolderWriter):
+    """Images of a folder export are linked, not copied."""
 
-    def __init__(self, output: Path) -> None:
-        self._folders = FolderWriter(output, "huggingface/train")
-        self._images = output / "images"
-        self._train = output / "huggingface" / "train"
-        self._metadata = DraftFile(self._train / "metadata.jsonl")
+    def __init__(self, output: Path, folder: str) -> None:
+        super().__init__(output, folder)
+        self._source, self._target = output / "images", output / folder
 
     def add(self, entry: Entry, body: bytes) -> None:
-        source, target = self._images / entry["file"], self._train / entry["file"]
+        source, target = self._source / entry["file"], self._target / entry["file"]
         if _is_same(source, body) and not target.exists():
             target.parent.mkdir(parents=True, exist_ok=True)
             with contextlib.suppress(OSError):
                 os.link(source, target)
+        super().add(entry, body)
+
+
+class ImageFolderWriter:
+    """`huggingface/train/CATEGORY/KEY.jpg` and `metadata.jsonl`."""
+
+    def __init__(self, output: Path) -> None:
+        self._folders = LinkedFolderWriter(output, "huggingface/train")
+        self._metadata = DraftFile(output / "huggingface" / "train" / "metadata.jsonl")
+
+    def add(self, entry: Entry, body: bytes) -> None:
         self._folders.add(entry, body)
         row = {"file_name": entry["file"], "label": entry["category"], "text": entry["caption"], "url": entry["url"]}
         self._metadata.file.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n")

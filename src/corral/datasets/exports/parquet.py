@@ -1,5 +1,6 @@
 """A Parquet file with the images in it, in the shape that the `datasets` library reads as images."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ class ImageParquetWriter:
             + [(name, pa.string()) for name in _TEXTS]
             + [(name, pa.int64()) for name in _NUMBERS]
         )
+        self._schema = self._schema.with_metadata({"huggingface": json.dumps(_describe_features(categories))})
         self._draft = DraftFile(output / self._name)
         self._writer = pq.ParquetWriter(self._draft.file, self._schema, compression="none")
         self._rows: list[dict[str, Any]] = []
@@ -48,3 +50,11 @@ class ImageParquetWriter:
         if self._rows:
             self._writer.write_table(self._pa.Table.from_pylist(self._rows, schema=self._schema))
             self._rows = []
+
+
+def _describe_features(categories: list[str]) -> dict[str, Any]:
+    """Tells the `datasets` library that the first column has images, and what the numbers of classes mean."""
+    features: dict[str, Any] = {"image": {"_type": "Image"}, "label": {"names": categories, "_type": "ClassLabel"}}
+    features |= {name: {"dtype": "string", "_type": "Value"} for name in _TEXTS}
+    features |= {name: {"dtype": "int64", "_type": "Value"} for name in _NUMBERS}
+    return {"info": {"features": features}}

@@ -29,7 +29,7 @@ def label_files(form: LabelFormat, name: str, categories: Sequence[str], entries
         case LabelFormat.COCO:
             return {"coco.json": _json(_coco(name, categories, entries, numbers))}
         case LabelFormat.YOLO:
-            return _yolo(categories, entries, numbers)
+            return _yolo(categories, numbers)
 
 
 def _label_row(entry: Entry, numbers: Mapping[str, int]) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def _coco(name: str, categories: Sequence[str], entries: Sequence[Entry], number
                 "bbox": [0, 0, width, height],
                 "area": width * height,
                 "iscrowd": 0,
-                "segmentation": [],
+                "segmentation": [[0, 0, width, 0, width, height, 0, height]],
             }
         )
     return {
@@ -80,12 +80,11 @@ def _coco(name: str, categories: Sequence[str], entries: Sequence[Entry], number
     }
 
 
-def _yolo(categories: Sequence[str], entries: Sequence[Entry], numbers: Mapping[str, int]) -> dict[str, str]:
-    """YOLO classification: the folder of an image is its class; the lists name the images of the training set."""
+def _yolo(categories: Sequence[str], numbers: Mapping[str, int]) -> dict[str, str]:
+    """The classes. YOLO classification reads the class of an image from its folder: see exports/yolo.py."""
     names = "".join(f"  {number}: {_quote(category)}\n" for category, number in numbers.items())
     return {
-        "yolo/data.yaml": f"path: ../../images\ntrain: .\nval: .\nnc: {len(categories)}\nnames:\n{names}",
-        "yolo/train.txt": _lines(f"../../images/{entry['file']}" for entry in entries),
+        "yolo/data.yaml": f"path: ../../yolo\ntrain: train\nval: val\nnc: {len(categories)}\nnames:\n{names}",
         "yolo/classes.txt": _lines(categories),
     }
 
