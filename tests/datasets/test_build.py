@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from corral.datasets import packs
 from corral.domain.ports.datasets import FetchRules, ImageFetcher, ImagePage
 from corral.domain.runs.outcome import Deferred, Failed, Fetched, WaitReason
 from tests.datasets.builder import Builder, open_builder
@@ -317,7 +318,7 @@ async def test_a_later_build_downloads_only_what_is_new_and_its_manifest_is_that
             kept = len(list((builder.folder / "out/images/cats").iterdir())) - 1
             assert kept == stats["steps"]["export"]["images"]
         async with open_builder(tmp_path / "two") as builder:
-            await run(builder, config(site, urls(site, *reversed(paths))))
+            await run(builder, config(site, urls(site, *reversed(paths)), concurrency=1))
             assert (builder.folder / "out/manifest.jsonl").read_bytes() == in_two
 
 
@@ -344,3 +345,29 @@ async def test_steps_can_be_executed_one_by_one(tmp_path: Path) -> None:
             assert len(manifest(builder)) == 1
             unknown = await builder.build(document, steps=("paint",))
             assert isinstance(unknown, Failed)
+
+
+async def test_a_folder_that_cannot_be_written_is_found_before_anything_is_requested(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    with serve_images({"/cat.jpg": Reply(CAT)}) as site:
+        async with open_builder(tmp_path) as builder:
+            for folder in ("file", "file/out", "/proc/out"):
+                failed = await builder.build(config(site, urls(site, "/cat.jpg"), output_dir=folder))
+                assert isinstance(failed, Failed)
+                assert (failed.code, failed.detail) == ("limit", "disk")
+                assert "cannot be written" in failed.message
+        assert not site.requests
+
+
+async def test_a_full_disk_stops_a_build_which_continues_when_there_is_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve_images({"/cat.jpg": Reply(CAT)}) as site:
+        async with open_builder(tmp_path) as builder:
+            document = config(site, urls(site, "/cat.jpg"))
+            with monkeypatch.context() as patch:
+                patch.setattr(packs, "_KEPT_FREE_BYTES", 2**62)
+                failed = await builder.build(document)
+            assert isinstance(failed, Failed)
+            assert (failed.detail, "nearly full" in failed.message) == ("disk", True)
+            assert (await run(builder, document))["states"] == {"kept": 1}

@@ -35,10 +35,18 @@ def report(error: CorralError) -> int:
     if isinstance(error, BadConfiguration):
         for problem in error.problems:
             what, _, fix = problem.partition("; ")
-            complain(what, fix or "correct it where it is set (the environment or .env), or remove it there")
+            complain(what, fix or _how_to_correct(what))
     else:
         complain(error.message, error.hint)
     return code_of(error)
+
+
+def _how_to_correct(problem: str) -> str:
+    """A problem of a file begins with its name; a problem of the settings names a variable."""
+    where, colon, _ = problem.partition(": ")
+    if colon and " " not in where and not where.startswith("APP_"):
+        return f"correct it in {where}"
+    return "correct it where it is set (the environment or .env), or remove it there"
 
 
 def complain(what: str, fix: str | None = None, *more: str) -> None:

@@ -1,5 +1,6 @@
 """A dataset build as a run: executes its steps in a worker process, which reaches the database through its node."""
 
+import asyncio
 import time
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ from corral.datasets.called_store import BuildStore
 from corral.datasets.context import BuildContext
 from corral.datasets.discover import discover
 from corral.datasets.download import Downloader
+from corral.datasets.exports.writer import check_writable
 from corral.datasets.judge import deduplicate, validate
 from corral.datasets.outputs import clean_up, write_exports, write_labels
 from corral.datasets.packs import PackFolder
@@ -80,6 +82,7 @@ class DatasetRunner:
             frozenset(payload.trusted_hosts),
             progress,
         )
+        await asyncio.to_thread(check_writable, context.output)
         stats: dict[str, Any] = {"dataset": config.name, "folder": str(context.output), "steps": {}}
         try:
             for step in steps:

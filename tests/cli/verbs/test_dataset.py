@@ -51,6 +51,8 @@ def test_a_bad_configuration_is_refused_with_every_problem(corral: Corral) -> No
     assert bad.code == 78
     for said in ("bad.yaml: categories is missing", "bad.yaml: sources is missing", "options.quality has to be"):
         assert said in bad.err
+    assert "fix: correct it in bad.yaml" in bad.err
+    assert ".env" not in bad.err
     assert corral("dataset", "build", "nothing.yaml").code == 78
     (corral.folder / "bad.yaml").write_text("a: [")
     assert "bad.yaml: line 1" in corral("dataset", "build", "bad.yaml").err

@@ -53,3 +53,11 @@ def write_whole(path: Path) -> Iterator[Any]:
         draft.abandon()
         raise
     draft.end()
+
+
+def check_writable(folder: Path) -> None:
+    """OSError for a folder that cannot be written to: before images are downloaded for it, not after."""
+    folder.mkdir(parents=True, exist_ok=True)
+    probe = folder / f".{secrets.token_hex(4)}.part"
+    probe.touch(exist_ok=False)
+    probe.unlink()
