@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from bench.dataset.images import path_of
 from bench.model import Place, Result
 from corral.runtime.process import serve
@@ -35,13 +37,14 @@ class Build:
         )
         async with open_node(settings) as app:
             await self._build(app, "warm", 32)  # decoders are started with the first image
-            began = time.perf_counter()
+            before_s, began = _read_cpu_s(), time.perf_counter()
             outputs = await self._build(app, "out", count)
-            took_s = time.perf_counter() - began
+            took_s, spent_s = time.perf_counter() - began, _read_cpu_s() - before_s
         members = await asyncio.to_thread(_count_images, Path(self._folder / "out"))
         assert members == count, f"{members} images of {count}"
         notes = f"SQLite, synchronous=FULL, {_AT_ONCE} at once; near duplicates, labels and report included"
-        return Result(count / took_s, count, took_s, notes, {"download_per_s": count / outputs["download_s"]})
+        metrics = {"download_per_s": count / outputs["download_s"], "cpu_ms": 1000 * spent_s / count}
+        return Result(count / took_s, count, took_s, notes, metrics)
 
     async def _build(self, app: App, name: str, count: int) -> dict[str, Any]:
         (self._folder / "urls.txt").write_text("".join(f"{self._url}{path_of(number)}\n" for number in range(count)))
@@ -64,6 +67,13 @@ class Build:
         assert now.run.state.value == "completed", json.dumps(now.run.stats)[:2000]
         download = next(step for step in now.steps if step.spec.key == "download")
         return {"download_s": download.duration_s}
+
+
+def _read_cpu_s() -> float:
+    """Of this process, its workers and their decoders."""
+    here = psutil.Process()
+    times = [process.cpu_times() for process in (here, *here.children(recursive=True))]
+    return sum(each.user + each.system for each in times)
 
 
 def _count_images(folder: Path) -> int:

@@ -18,20 +18,23 @@ def _cosines() -> _Grey:
 
 _COSINES = _cosines()
 _COLUMNS = _COSINES.T.copy()
+_MIDDLE = _KEPT * _KEPT // 2 - 1
+_CELLS = np.repeat(np.eye(_KEPT, dtype=np.float32), _SIDE // _KEPT, axis=1)  # adds up groups of four values
+_FOLLOWING = np.arange(1, _KEPT + 1) % _KEPT  # the cell to the right; after the last one, the first
 
 
 def perceptual_hash(grey: _Grey) -> int:
     """64 bits: which low frequencies of a 32 x 32 image are above their median."""
     frequencies = _COSINES @ grey @ _COLUMNS
-    return _pack(frequencies > np.median(frequencies))
+    # The median of an even number of values; numpy's own function takes several times as long for so few.
+    low, high = np.sort(frequencies, axis=None)[_MIDDLE : _MIDDLE + 2]
+    return _pack(frequencies > (low + high) / 2)
 
 
 def difference_hash(grey: _Grey) -> int:
     """64 bits: where an 8 x 8 image becomes brighter to the right."""
-    rows = grey.reshape(_KEPT, 4, _SIDE).mean(axis=1)
-    cells = rows.reshape(_KEPT, _KEPT, 4).mean(axis=2)
-    following = np.roll(cells, -1, axis=1)
-    return _pack(following > cells)
+    cells = _CELLS @ grey @ _CELLS.T
+    return _pack(cells[:, _FOLLOWING] > cells)
 
 
 def measure_sharpness(grey: _Grey) -> float:
