@@ -40,3 +40,21 @@ def test_a_bad_campaign_is_refused_and_starts_nothing(stack: Stack) -> None:
         assert said in answer.text
     assert stack.client.get("/sites/campaigns?limit=200").json() == before
     assert stack.client.get("/sites/campaigns/01a1e125-d795-7a16-b637-e8e9989dd5d7").status_code == 404
+
+
+def test_health_and_the_report_agree_about_the_sites_of_a_running_campaign(stack: Stack) -> None:
+    sites = {"bad": [f"{stack.site}/gone"], "slow": [f"{stack.site}/slow?seconds=20"]}
+    campaign = stack.client.post("/sites/campaigns", json={"sites": sites}).json()["campaign_id"]
+
+    def agree() -> bool:
+        told = stack.client.get(f"/sites/campaigns/{campaign}/report").json()["sites"]
+        component = stack.client.get("/health").json()["components"].get("sites", {})
+        expected = {each["health"] for each in told}
+        failing = [each["site"] for each in told if each["health"] == "failing"]
+        return failing == ["bad"] and component.get("failing") == failing and set(component["by_health"]) == expected
+
+    block_until(agree, 60)
+    assert stack.client.get("/health").json()["components"]["sites"]["status"] == "degraded"
+    for each in stack.client.get(f"/sites/campaigns/{campaign}").json()["sites"]:
+        stack.client.post(f"/jobs/runs/{each['job_id']}/cancel")
+    block_until(lambda: "sites" not in stack.client.get("/health").json()["components"], 60)

@@ -1,6 +1,7 @@
 """Is it well, may it be used, what are its numbers."""
 
 import asyncio
+from collections import Counter
 from typing import Any
 
 from fastapi import Request
@@ -11,12 +12,14 @@ from corral.api import render
 from corral.api.deps import Corral
 from corral.api.routing import make_router
 from corral.api.schemas.common import Health
+from corral.domain.campaigns.site_work import site_health
 from corral.domain.errors import CorralError
 from corral.domain.runs.node import NEGLECTED_AFTER_S, REMEDY, NodeState
 
 router = make_router("health")
 
 _ANSWER_S = 2.0
+_MAX_SHOWN = 20
 
 
 async def _database(corral: Corral) -> dict[str, Any]:
@@ -74,6 +77,23 @@ async def _add_loop(corral: Corral, components: dict[str, dict[str, Any]], statu
     return status
 
 
+async def _add_sites(corral: Corral, components: dict[str, dict[str, Any]]) -> None:
+    """Add the sites of open campaigns, as their reports judge them. A site that fails is no fault of this server."""
+    try:
+        async with asyncio.timeout(_ANSWER_S):
+            sites = await corral.store.campaigns.list_open_sites()
+    except (CorralError, TimeoutError):
+        return
+    if not sites:
+        return
+    health = [(site, site_health(counts)) for site, counts in sites]
+    failing = [site for site, state in health if state == "failing"]
+    by_health = dict(Counter(state for _, state in health))
+    components["sites"] = {"status": "degraded" if failing else "up", "count": len(sites), "by_health": by_health}
+    if failing:
+        components["sites"]["failing"] = failing[:_MAX_SHOWN]
+
+
 @router.get("/health", response_model=Health)
 async def health(request: Request, corral: Corral) -> Response:
     database = await _database(corral)
@@ -108,6 +128,7 @@ async def health(request: Request, corral: Corral) -> Response:
             components["broker"]["reason"] = broker.problem
             status = "degraded" if status == "healthy" else status
     status = await _add_loop(corral, components, status)
+    await _add_sites(corral, components)
     status = _add_server(request, components, status)
     return render.answer({"status": status, "components": components}, 503 if status == "unhealthy" else 200)
 

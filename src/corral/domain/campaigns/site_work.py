@@ -68,13 +68,15 @@ def progress(run: Run, counts: Counts) -> dict[str, Any]:
         "pending": pending,
         "percent": round(100.0 * ended / total, 1) if total else 100.0,
         "error_rate": round(counts.failed / tried, 4) if tried else 0.0,
-        "health": _health(counts, tried),
+        "health": site_health(counts),
         "started_at": _format_time(run.started_at),
         "finished_at": _format_time(run.finished_at),
     }
 
 
-def _health(counts: Counts, tried: int) -> str:
+def site_health(counts: Counts) -> str:
+    """The health of a site, by the share of its pages that failed."""
+    tried = counts.done + counts.failed
     if not tried:
         return "unknown"
     rate = counts.failed / tried

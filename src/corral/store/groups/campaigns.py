@@ -6,6 +6,7 @@ from typing import Any
 from corral.domain.alerts.channel import AlertChannel
 from corral.domain.campaigns.campaign import Campaign, NewSite
 from corral.domain.campaigns.raised_alerts import RaisedAlerts
+from corral.domain.crawl.crawl import Counts
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.run import Run
 from corral.store.database import Database
@@ -26,6 +27,9 @@ class SqlCampaignStore:
 
     async def list_open(self) -> list[str]:
         return await self._db.read(campaigns.list_open)
+
+    async def list_open_sites(self) -> list[tuple[str, Counts]]:
+        return await self._db.read(campaigns.list_open_sites)
 
     async def newest(self, before: str | None, limit: int) -> list[Campaign]:
         return await self._db.read_slow(lambda tx: campaigns.newest(tx, before, limit))

@@ -39,6 +39,17 @@ _SITES = (
     .order_by(campaign_sites.c.place)
 )
 _OPEN = sa.select(campaigns.c.id).where(campaigns.c.ended_at.is_(None)).order_by(campaigns.c.id)
+# Without the payloads of the runs, which name every URL: this is read with every check of the health.
+_OPEN_SITES = (
+    sa.select(campaign_sites.c.site, *(crawls.c[name] for name in Counts._fields))
+    .select_from(
+        campaigns.join(campaign_sites, campaign_sites.c.campaign_id == campaigns.c.id).join(
+            crawls, crawls.c.run_id == campaign_sites.c.run_id
+        )
+    )
+    .where(campaigns.c.ended_at.is_(None))
+    .order_by(campaigns.c.id, campaign_sites.c.place)
+)
 _NEWEST = (
     sa.select(campaigns.c.id)
     .where(campaigns.c.id < param("before"))
@@ -129,6 +140,11 @@ def _site(row: Row) -> CampaignSite:
 
 def list_open(tx: Tx) -> list[str]:
     return [row[0] for row in tx.all(_OPEN)]
+
+
+def list_open_sites(tx: Tx) -> list[tuple[str, Counts]]:
+    """Return the sites of open campaigns with the counts of their pages."""
+    return [(row[0], Counts(*map(int, row[1:]))) for row in tx.all(_OPEN_SITES)]
 
 
 def newest(tx: Tx, before: str | None, limit: int) -> list[Campaign]:
