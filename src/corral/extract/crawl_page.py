@@ -194,6 +194,8 @@ def _classify_links(
     except BadInput:
         return [], []
     plan = classifier.plan
+    if plan.scope.follows_nothing and not plan.links:
+        return [], []  # a page may have a hundred thousand of them, and each would be classified and sent
     # The links that own code takes from an item of a list lead to further items.
     depth = document.ask.depth + (1 if plan.listing is None else 0)
     is_best, rank = plan.order is Order.BEST, float(depth)

@@ -1,5 +1,7 @@
 """Read a body piece by piece and check all size limits before the next piece."""
 
+from collections.abc import Iterator
+
 from corral.domain.runs.outcome import Failed
 from corral.fetch.codings import CODINGS, Corrupt, Unpacker, unpacker
 from corral.fetch.faults import fault
@@ -48,11 +50,16 @@ class Body:
         return bytes(self._decoded)
 
     def feed(self, piece: bytes | memoryview) -> None:
+        for _ in self.feed_in_steps(piece):
+            pass
+
+    def feed_in_steps(self, piece: bytes | memoryview) -> Iterator[None]:
+        """Take the piece step by step, for a caller with other work: a small piece may unpack to megabytes."""
         self.raw_bytes += len(piece)
         if self._unpacker is None:
             self._take(piece)
         else:
-            self._unpack(self._unpacker, bytes(piece))
+            yield from self._unpack(self._unpacker, bytes(piece))
         if self.raw_bytes > self._max_bytes:
             self._overflow()
 
@@ -62,9 +69,11 @@ class Body:
             raise BodyFault(fault("network:incomplete", "the compressed stream is cut short"))
         self._unpacker = None  # free its window, which may be larger than the page
 
-    def _unpack(self, source: Unpacker, data: bytes) -> None:
+    def _unpack(self, source: Unpacker, data: bytes) -> Iterator[None]:
         try:
-            for step in source.unpack(data):
+            for number, step in enumerate(source.unpack(data)):
+                if number:
+                    yield
                 self._take(step)
         except Corrupt as problem:
             raise BodyFault(fault("bad_response:encoding", str(problem))) from None

@@ -22,6 +22,7 @@ _MEDIA = "mp3 m4a ogg oga opus wav flac aac mp4 m4v mov avi mkv webm mpg mpeg wm
 _PARTS = "woff woff2 ttf otf eot css js mjs map wasm swf"
 _PAPERS = "pdf doc docx xls xlsx ppt pptx odt ods odp rtf epub mobi csv parquet sqlite"
 _NOT_PAGES = frozenset(" ".join((_IMAGES, _ARCHIVES, _MEDIA, _PARTS, _PAPERS)).split())
+_ANYTHING = "*"
 _FIELDS = frozenset({"mode", "include", "exclude", "allowed_domains", "max_depth"})
 
 
@@ -112,6 +113,11 @@ class Scope:
     @cached_property
     def _included(self) -> tuple[UrlPattern, ...]:
         return tuple(UrlPattern(text) for text in self.include)
+
+    @property
+    def follows_nothing(self) -> bool:
+        """True if only the start URLs belong to the crawl."""
+        return self.exclude == (_ANYTHING,)
 
     @cached_property
     def _excluded(self) -> tuple[UrlPattern, ...]:

@@ -219,7 +219,8 @@ async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
     async with asyncio.timeout(gap_s) as timeout, answer.stream() as pieces:
         async for piece in pieces:
             if isinstance(piece, memoryview):
-                body.feed(piece)
+                for _ in body.feed_in_steps(piece):
+                    await asyncio.sleep(0)  # a bomb must not hold up the requests to other hosts
             timeout.reschedule(clock() + gap_s)
 
 

@@ -17,6 +17,7 @@ from corral.extract.page_reader import ReadAnswer, ReadRequest, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
 from corral.fetch.coarse_timeout import CoarseTimeout
 from corral.fetch.faults import fault
+from corral.fetch.parsing.fair_queue import FairQueue
 from corral.fetch.parsing.messages import MAX_FIELDS, Question, ReaderLimits
 from corral.fetch.parsing.process import (
     TOGETHER_BYTES,
@@ -66,6 +67,12 @@ class _Job:
     answer: "asyncio.Future[ReadAnswer | Failed]"
     skipped: set[int] = field(default_factory=set)
     losses: int = 0
+    used_s: float = 0.0  # processor time of reading it
+
+    @property
+    def host(self) -> str:
+        """The host whose pages share parsers with those of others."""
+        return self.request.url[:_MAX_NAME_CHARS].partition("//")[2].partition("/")[0]
 
     @property
     def code(self) -> str | None:
@@ -75,6 +82,8 @@ class _Job:
 
     def tell(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
         """Set the outcome, unless the run has cancelled the job."""
+        if isinstance(outcome, ReadAnswer):
+            self.used_s += outcome.cpu_ms / 1000
         if self.answer.done():
             return
         if isinstance(outcome, ReadingBroke):
@@ -100,26 +109,31 @@ class ParsePool:
         self._max_links = max_links
         self._size = min(size, _MAX_PROCESSES)
         self._limits = (limits or ReaderLimits()).for_links(max_links)
-        self._jobs: asyncio.Queue[_Job] = asyncio.Queue(self._limits.max_waiting)
+        self._jobs: FairQueue[_Job] = FairQueue(self._limits.max_waiting)
         self._keepers: dict[_Keeper, asyncio.Task[None]] = {}
 
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
-        is_busy = len(self._keepers) < self._size and self._jobs.qsize() >= _MANY_WAITING
-        if is_busy or not self._keepers:
-            keeper = _Keeper(self._jobs, self._limits)
-            # In its own context: the process serves every run, not only the one that started it.
-            task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
-            self._keepers[keeper] = task
+        if not self._keepers:
+            self._start_keeper()
         if (request.max_value_chars, request.max_links) != (self._max_value_chars, self._max_links):
             request = replace(request, max_value_chars=self._max_value_chars, max_links=self._max_links)
         job = _Job(request, asyncio.get_running_loop().create_future())
         try:
             async with CoarseTimeout(timeout_s):
-                await self._jobs.put(job)
+                await self._jobs.put(job.host, job, len(request.body))
+                is_busy = len(self._jobs) >= _MANY_WAITING or self._jobs.has_expensive
+                if is_busy and len(self._keepers) < self._size:
+                    self._start_keeper()
                 # A cancelled job is skipped when its turn comes.
                 return await job.answer
         except TimeoutError:
             return fault("timeout:total", f"{_short_url(request)} was fetched but not parsed in time")
+
+    def _start_keeper(self) -> None:
+        keeper = _Keeper(self._jobs, self._limits)
+        # In its own context: the process serves every run, not only the one that started it.
+        task = asyncio.create_task(keeper.run(), name=f"parser {len(self._keepers)}", context=Context())
+        self._keepers[keeper] = task
 
     @property
     def pids(self) -> list[int]:
@@ -131,14 +145,14 @@ class ParsePool:
             running.cancel()
         await asyncio.gather(*self._keepers.values(), return_exceptions=True)
         self._keepers.clear()
-        while not self._jobs.empty():
-            self._jobs.get_nowait().answer.cancel()
+        for job in self._jobs.drain():
+            job.answer.cancel()
 
 
 class _Keeper:
-    """One process that always has a reader ready, and takes jobs in order."""
+    """One process that always has a reader ready, and takes the jobs that are next."""
 
-    def __init__(self, jobs: asyncio.Queue[_Job], limits: ReaderLimits) -> None:
+    def __init__(self, jobs: FairQueue[_Job], limits: ReaderLimits) -> None:
         self._jobs = jobs
         self._limits = limits
         self._left: _Job | None = None  # taken from the queue, but not part of the last batch
@@ -153,8 +167,11 @@ class _Keeper:
 
     async def run(self) -> None:
         try:
+            with contextlib.suppress(CannotRead):  # reported to the next job
+                await self._ready(self._code)
+            self._jobs.add_reader()
             while True:
-                with contextlib.suppress(CannotRead):  # reported to the next job
+                with contextlib.suppress(CannotRead):
                     await self._ready(self._code)
                 jobs = await self._next()
                 try:
@@ -162,17 +179,22 @@ class _Keeper:
                 finally:
                     for job in jobs:
                         job.answer.cancel()
+                        self._jobs.note_read(job.host, job.used_s)
         finally:
             if self._left is not None:
                 self._left.answer.cancel()
+                self._jobs.note_read(self._left.host, 0.0)
             await asyncio.shield(self._drop())
 
     async def _next(self) -> list[_Job]:
         """Return the next batch: as many waiting jobs as fit, all with the same custom code or all without."""
-        first, self._left = self._left or await self._jobs.get(), None
+        left, self._left = self._left, None
+        first = (await self._jobs.get())[1] if left is None else left
         jobs, taken_bytes = [first], len(first.request.body)
-        while len(jobs) < _TOGETHER and not self._jobs.empty():
-            job = self._jobs.get_nowait()
+        if self._jobs.is_expensive(first.host):
+            return jobs  # others would wait for it
+        while len(jobs) < _TOGETHER and (taken := self._jobs.get_nowait(only_cheap=True)) is not None:
+            job = taken[1]
             taken_bytes += len(job.request.body)
             if taken_bytes > TOGETHER_BYTES or job.code != first.code:
                 self._left = job
@@ -214,6 +236,7 @@ class _Keeper:
             blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
             log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(ended))
             outcome = self._of_ending(blamed, ended)
+            blamed.used_s += self._limits.cpu_s if ended.took_too_long else self._limits.selector_s
             if outcome is not None:
                 blamed.tell(outcome)
 
