@@ -48,7 +48,7 @@ class AlertDelivery:
             body = slack_body(message)
         else:
             body = webhook_body(message, task.run_id)
-            # The time of this attempt: a receiver refuses a message that somebody recorded and sends again later.
+            # The time of this attempt: a receiver refuses a recorded message that is sent again later.
             headers["x-corral-timestamp"] = timestamp = str(int(time.time()))
             headers["x-corral-signature"] = sign(channel.secret.reveal(), timestamp, task.run_id, body)
         request = FetchRequest(

@@ -25,7 +25,7 @@ class BuildFolders:
         return sorted(each.name for each in entries if _BUILD.fullmatch(each.name) and not each.is_symlink())
 
     def remove(self, build: str, min_age_s: float) -> bool:
-        """Remove the folder of a build that nobody works on, if nothing was written to it for that long."""
+        """Remove the folder of a build without a lease, if nothing was written to it for that long."""
         folder = self._root / build
         try:
             with hold_build(folder):

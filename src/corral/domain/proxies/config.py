@@ -81,7 +81,7 @@ class TierPrice:
     request: float = 0.0
 
     def nanos_of(self, requests: int, size: int) -> int:
-        """Return the price of so many requests and bytes, in billionths."""
+        """Return the price of requests and bytes, in billionths."""
         return round(self.request * requests * 1e9 + self.gb * size)
 
 

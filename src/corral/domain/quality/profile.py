@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corral.domain.quality.distribution import NO_VALUES, Distribution
-from corral.domain.quality.tally import Tally
+from corral.domain.quality.value_counts import ValueCounts
 from corral.domain.quality.value_shape import ValueShape, describe_value, is_money
 
 MAX_FIELDS = 200
@@ -28,9 +28,9 @@ class FieldProfile:
     filled: float = 0.0  # those that have it
     is_required: bool = False
     values: float = 0.0  # more than filled where it is a list
-    kinds: Tally = field(default_factory=Tally)
-    units: Tally = field(default_factory=Tally)  # currencies, decimal signs, orders of dates
-    flags: Tally = field(default_factory=Tally)
+    kinds: ValueCounts = field(default_factory=ValueCounts)
+    units: ValueCounts = field(default_factory=ValueCounts)  # currencies, decimal signs, orders of dates
+    flags: ValueCounts = field(default_factory=ValueCounts)
     length: Distribution = NO_VALUES
     size: Distribution = NO_VALUES
     items: Distribution = NO_VALUES
@@ -70,7 +70,7 @@ class FieldProfile:
         self.kinds.add(run.kinds)
         self.units.add(run.units)
         if len(self.units) > _MAX_UNITS:
-            self.units = Tally(self.units.most_common(_MAX_UNITS))
+            self.units = ValueCounts(self.units.most_common(_MAX_UNITS))
         self.flags.add(run.flags)
         self.length = self.length.merge(run.length)
         self.size = self.size.merge(run.size)
@@ -114,9 +114,9 @@ class FieldProfile:
             filled=document["filled"],
             is_required=document["is_required"],
             values=document["values"],
-            kinds=Tally(document["kinds"]),
-            units=Tally(document["units"]),
-            flags=Tally(document["flags"]),
+            kinds=ValueCounts(document["kinds"]),
+            units=ValueCounts(document["units"]),
+            flags=ValueCounts(document["flags"]),
             length=Distribution.of(document["length"]),
             size=Distribution.of(document["size"]),
             items=Distribution.of(document["items"]),

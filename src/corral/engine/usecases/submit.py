@@ -96,7 +96,7 @@ class Submitter:
             return False
         try:
             return (await self._store.runs.get(run.parent_id)).kind == WORKFLOW
-        except RunNotFound:  # the workflow was deleted, and nobody waits for its step
+        except RunNotFound:  # the workflow of the step was deleted
             return False
 
     async def retry(self, run_id: str, key: IdempotencyKey | None = None) -> tuple[Run, bool]:

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from corral.domain.crawl.sharing import drop_hosts
+from corral.domain.crawl.templates.growth import count_own
 from corral.domain.crawl.templates.tally import TemplateTally, TrapLimits, has_new_word
 from corral.domain.crawl.templates.traps import Trap, family_of, names_of, place_of, root_of, variants_of
 
@@ -103,7 +104,7 @@ class TemplateBudget:
             tally = self._tally(name)
             tally.is_dated = is_dated
             unseen, is_similar = self._remember(tally, name, template, (print_, words))
-            own, grown = _count_own(name, template, led_by_name)
+            own, grown = count_own(name, template, led_by_name)
             tally.spread.add(
                 returning + grown,
                 is_again=is_again,
@@ -390,14 +391,3 @@ class TemplateBudget:
         del self._tallies[oldest]
         self._suspects.pop(oldest, None)
         self._touched.add(oldest)
-
-
-def _count_own(name: str, template: str, led_by_name: Sequence[tuple[str, ...]]) -> tuple[int, int]:
-    """Return how many URLs of this name a page led to, and how many of them count as its growth.
-
-    Filters lead from one set of parameters to another, so all URLs of the path count.
-    """
-    own, variants = sum(name in names for names in led_by_name), variants_of(template)
-    if variants is None or name not in names_of(template):
-        return own, own
-    return own, sum(variants in names for names in led_by_name)

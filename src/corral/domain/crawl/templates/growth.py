@@ -10,6 +10,8 @@ from enum import StrEnum
 from itertools import islice
 from typing import Any
 
+from corral.domain.crawl.templates.traps import names_of, variants_of
+
 _BLOCK = 8  # pages whose yields are summed before they are compared
 _MAX_BLOCKS = 128
 _SLOWING = 0.93  # a set whose second half of pages yields less than this share of the first is about to drain
@@ -247,3 +249,14 @@ class Yields:
             return False
         last, before = sum(self._blocks[-quarter:]), sum(self._blocks[-2 * quarter : -quarter])
         return quarter == 0 or last < max(_SLOWING * before, _DRAINING * quarter * self._pages)
+
+
+def count_own(name: str, template: str, led_by_name: Sequence[tuple[str, ...]]) -> tuple[int, int]:
+    """Return how many URLs of this name a page led to, and how many of them count as its growth.
+
+    Filters lead from one set of parameters to another, so all URLs of the path count.
+    """
+    own, variants = sum(name in names for names in led_by_name), variants_of(template)
+    if variants is None or name not in names_of(template):
+        return own, own
+    return own, sum(variants in names for names in led_by_name)
