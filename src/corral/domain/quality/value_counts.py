@@ -3,7 +3,7 @@
 from operator import itemgetter
 
 
-class Tally(dict[str, float]):
+class ValueCounts(dict[str, float]):
     """A dictionary of counts; a name that was never seen has none.
 
     Profiles are made and read for every page, and creating a `collections.Counter` takes longer than counting in it.
@@ -12,7 +12,7 @@ class Tally(dict[str, float]):
     def __missing__(self, name: str) -> float:
         return 0
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "ValueCounts") -> None:
         for name, count in other.items():
             self[name] += count
 
