@@ -2,7 +2,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corral.extract.links import Directives, Refresh, directives_of, header_directives, links_of, refresh_of
+from corral.extract.links import (
+    Directives,
+    Refresh,
+    directives_of,
+    find_routes,
+    header_directives,
+    links_of,
+    refresh_of,
+)
 from corral.extract.page import Page
 
 
@@ -20,6 +28,18 @@ def test_frames_are_links() -> None:
 
     assert links_of(framed).references == ("/menu", "/main")
     assert links_of(Page("<iframe src='/inside'></iframe><IFRAME src='about:blank'>")).references == ("/inside",)
+
+
+def test_links_of_pictures_are_links() -> None:
+    picture = "<svg><a xlink:href='/b'><text>x</text></a></svg>"
+    assert links_of(Page(f"<a href=/a>x</a>{picture}<a>no link</a>")).references == ("/a", "/b")
+    assert links_of(Page(f"<iframe src=/frame></iframe>{picture}")).references == ("/frame", "/b")
+
+
+def test_links_to_views_inside_a_page_are_found_and_dummies_are_not() -> None:
+    written = ("#/a", "#!/b?c", "#/a", "#!", "#/", "#section", "/page#/a")
+    page = Page("".join(f"<a href='{each}'>x</a>" for each in written))
+    assert find_routes(page) == ["#/a", "#!/b?c"]
 
 
 @pytest.mark.parametrize(

@@ -30,8 +30,10 @@ _BY_DETAIL = {
     "first_byte": "give it more time with --timeout",
     "read": "no pause within an answer may last longer than 10 s, whatever --timeout says; try later",
     "parser": "correct the code; `corral record URL --parse FILE` stores the page, `corral test` runs the code on it",
+    "script_content": "`corral doctor` says what the browser lacks; --strategy http takes the page as it is",
     "strategy_unavailable": "choose another strategy with --strategy",
 }
+_NO_TLS = "wrong version number"  # what OpenSSL says of an answer that is no TLS
 _SCRIPT = {
     "exit": "see what it printed: `corral run show RUN` names the artifacts with its whole output",
     "script": "give it more time with --timeout, or `timeout` in its configuration",
@@ -81,6 +83,8 @@ def hint_for(run: Run) -> str | None:
         return f"compare with `corral run show {run.id}`; `corral run accept {run.id}` accepts data that is right"
     if run.kind == SCRIPT:
         return _SCRIPT.get(run.failure_detail or "")
+    if run.failure_detail == "tls" and _NO_TLS in (run.error_message or ""):
+        return "the server does not speak TLS on this port; write http:// instead of https://"
     hint = _of_crawl(run) if run.kind == CRAWL else None
     hint = hint or _BY_DETAIL.get(run.failure_detail or "")
     if hint is None and run.failure_code in frozenset(FailureCode):

@@ -9,7 +9,9 @@ from corral.extract.page import Page
 # Default limit of the links taken from one page. Reading that many costs 2 s of processor time and 230 MiB.
 MAX_LINKS = 100_000
 _MAX_TEXT_CHARS = 200
+_XLINK = "xlink:href"
 _SPACE = " \t\n\r\f"
+_ROUTE = re.compile(r"#!?/[\w%][^\s#]*")
 _BREAKS = re.compile("[\t\n\r]")
 # Nothing that could be fetched begins like this, whatever follows.
 _ELSEWHERE = re.compile("(?:javascript|mailto|tel|data|about|blob|sms|ftp|file):", re.IGNORECASE)
@@ -54,7 +56,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     dropped: set[str] = set()
     followed = {""}  # as they are written; of those there is nothing more to learn, and most links of a page are such
     for attributes in _leading(page):
-        written = (attributes.get("href") or attributes.get("src") or "").partition("#")[0]
+        written = (attributes.get("href") or attributes.get("src") or attributes.get(_XLINK) or "").partition("#")[0]
         if written in followed:
             continue
         reference = _clean(written)
@@ -86,9 +88,18 @@ def _leading(page: Page) -> list[dict[str, str | None]]:
     """The attributes of the elements that lead elsewhere, in document order."""
     marked = ((b"<area", "area[href]"), (b"<frame", "frame[src]"), (b"<iframe", "iframe[src]"))
     others = [selector for mark, selector in marked if mark in page.mentioned]
+    has_xlinks = _XLINK.encode() in page.mentioned  # links of older SVG pictures
     if not others:
-        return [attributes for attributes in page.link_attributes if "href" in attributes]
-    return [node.attributes for node in page.tree.css(", ".join(["a[href]", *others]))]
+        return [each for each in page.link_attributes if "href" in each or (has_xlinks and _XLINK in each)]
+    return [node.attributes for node in page.tree.css(", ".join(["a" if has_xlinks else "a[href]", *others]))]
+
+
+def find_routes(page: Page) -> list[str]:
+    """Return the distinct links to views that a script shows inside the page: `#/guide`, `#!/guide`."""
+    if b"#/" not in page.source and b"#!/" not in page.source:
+        return []
+    written = (attributes.get("href") or "" for attributes in page.link_attributes)
+    return list(dict.fromkeys(each.strip() for each in written if _ROUTE.fullmatch(each.strip())))
 
 
 def link_texts(page: Page) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from html import unescape
 
 from ahocorasick_rs import BytesAhoCorasick, MatchKind
 from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
@@ -17,6 +18,7 @@ MAX_DEPTH = 10_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _TAG_TEXT = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]*")
 _PIECE_CHARS = 64 * 1024
+_SRCDOC = re.compile(r"""(?i)<iframe\b[^>]{0,500}?\bsrcdoc\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')[^>]{0,500}>""")
 # Elements that hold nothing, and elements that a sibling of their kind closes: left open in masses.
 _FLAT = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
@@ -40,7 +42,7 @@ UNSEEN_INLINE_WORDS = (
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
-    *b"<nav <footer <aside <form <svg canonical <iframe http-equiv".split(),
+    *b"<nav <footer <aside <form <svg canonical <iframe http-equiv xlink:href".split(),
     *MORE_WORDS,
     *UNSEEN_INLINE_WORDS,
 )
@@ -115,6 +117,13 @@ def _is_counted_too_deep(html: str, most: int) -> bool:
 def _closes_itself(html: str, at: int) -> bool:
     end = html.find(">", at)
     return end > at and html[end - 1] == "/"
+
+
+def unfold_frames(html: str) -> str:
+    """Return the document with the content of frames that is written in their `srcdoc`, in their place."""
+    if "srcdoc" not in html:
+        return html
+    return _SRCDOC.sub(lambda found: f"<div>{unescape(found[1] or found[2] or '')}</div>", html)
 
 
 def normalize_space(text: str | None) -> str | None:

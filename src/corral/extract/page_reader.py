@@ -32,7 +32,7 @@ from corral.extract.links import MAX_LINKS
 from corral.extract.lists.extract import extract_listing
 from corral.extract.own_code.code_page import CodePage
 from corral.extract.own_code.rows import CodeMark, CodeResult, no_mark, run_code
-from corral.extract.page import Page, is_too_deep
+from corral.extract.page import Page, is_too_deep, unfold_frames
 from corral.extract.read_time import ReadTime
 from corral.extract.sitemap import NotASitemap, read_sitemap
 from corral.extract.survey.survey import Subject, survey_page
@@ -327,10 +327,11 @@ def _document(decoded: Decoded, content_type: str, request: ReadRequest) -> _Rea
         return _Read()
     if is_xml(content_type) and (read := _xml(text, url)):
         return read
-    if is_too_deep(text):
+    unfolded = unfold_frames(text)
+    if is_too_deep(unfolded):
         raise _Refused(TOO_DEEP)
     try:
-        page = Page(text, url, is_flat=True, utf8=decoded.utf8)
+        page = Page(unfolded, url, is_flat=True, utf8=decoded.utf8 if unfolded is text else None)
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
     if request.crawl is not None:

@@ -38,6 +38,7 @@ VALUE_CUT = "value_cut"  # a fetched page: one of its values was cut at the leng
 SHELL = "application_shell"  # a fetched page: empty without JavaScript, which was not run
 SCRIPTS = "script_content"  # a fetched page: its scripts add content, and they were not run
 UNCHECKED = "scripts_unchecked"  # a fetched page: its scripts could add content; nothing says that they do
+HASH_ROUTES = "hash_routes"  # a fetched page: has links to views that scripts show inside it
 LINK_LIMIT = "link_limit"  # a fetched page: has more links than a crawl follows from one page
 SCROLL_LIMIT = "scroll_limit"  # a fetched page: shows more when scrolled further
 META_REFRESH = "meta_refresh"  # redirects by meta refresh
@@ -284,6 +285,7 @@ _KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 LEFT_OUT = (
     SHELL,
     SCRIPTS,
+    HASH_ROUTES,
     VALUE_CUT,
     LINK_LIMIT,
     SCROLL_LIMIT,

@@ -18,6 +18,7 @@ from corral.domain.crawl.script_signs import ScriptFacts, ScriptSigns
 from corral.domain.fields.spec import FieldSpec
 from corral.extract.classify.shells import EXECUTED, has_more_button, loads_more, own_scripts, script_loads_more
 from corral.extract.crawl_page import CrawlReadOptions
+from corral.extract.links import find_routes
 from corral.extract.page import Page
 
 _MAX_SCRIPTS = 50
@@ -71,6 +72,8 @@ def describe_scripts(page: Page, url: str, plan: CrawlPlan, ask: CrawlReadOption
         told["script_signs"] = signs
     if b"<script" not in page.mentioned:
         return told
+    if len(routes := find_routes(page)) > 1:
+        told["routes"] = [len(routes), routes[0]]
     has_more = loads_more(page) or (ask.listing is not None and has_more_button(page))
     return {**told, "loads_more": has_more, "scripts": own_scripts(page, url)}
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from corral.domain.crawl.crawl import (
+    HASH_ROUTES,
     LINK_LIMIT,
     META_REFRESH,
     NO_FIELDS,
@@ -134,6 +135,12 @@ def _find_omission(content: dict[str, Any], read: ReadAnswer, *, is_shell: bool)
         # An item has one reason. Missing links matter more than a cut value, which the record itself marks.
         links = f"{dropped} of its links are not followed; APP_MAX_PAGE_LINKS allows more"
         return LINK_LIMIT, f"{links}; {message}" if message else links
+    if routes := content.get("routes"):
+        count, example = routes
+        return (
+            HASH_ROUTES,
+            f"{count} links lead to views inside the page, such as {example}, which a crawl does not read",
+        )
     return (VALUE_CUT, message) if cut else (None, None)
 
 

@@ -2,6 +2,7 @@
 
 from corral.domain.crawl.crawl import (
     EMPTY_LIST_PAGE,
+    HASH_ROUTES,
     LINK_LIMIT,
     LIST_FAILURE,
     LIST_LIMIT,
@@ -22,6 +23,7 @@ _SAID = {
         "whose scripts add content and were not run",
         "a browser (corral doctor) runs --max-browser-pages of them",
     ),
+    HASH_ROUTES: ("with links to views inside the page (#/…)", "crawl the data behind them, or an address without #"),
     LINK_LIMIT: ("with more links than are followed from one page", "APP_MAX_PAGE_LINKS allows more"),
     SCROLL_LIMIT: ("longer than they were scrolled", "--max-scrolls allows more"),
 }
