@@ -102,10 +102,18 @@ def test_without_a_browser_they_are_named_and_the_crawl_is_partial(corral: Corra
         assert len(_lacking(found)) == 7
         assert "7 pages whose scripts add content and were not run" in err
         assert "corral doctor" in err
-        # The budget of browser pages is such a case, too.
+    feed = "<ul><li>one</ul><button>Load more</button><script>b.onclick = () => fetch('/more')</script>"
+    with served({"/": _page("feed", feed)}) as site:
+        code, err, _ = _crawl(corral, site, APP_BROWSER_EXECUTABLE="/nothing/here")
+        assert code == 3, err
+
+
+def test_beyond_the_budget_of_browser_pages_they_are_named(corral: Corral) -> None:
+    with served(_built()) as site:
         code, err, found = _crawl(corral, site, "--max-browser-pages", "2")
         assert code == 3, err
-        assert len(_lacking(found)) + len({path for path in found if path.startswith("/leaf")}) >= 5
+        assert len(_lacking(found)) >= 5
+        assert "whose scripts add content and were not run" in err
 
 
 _ORDINARY = {

@@ -6,6 +6,7 @@ The answer errs on the side of "could": what they add is found out by rendering 
 import hashlib
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from corral.extract.page import Page
 _MAX_SCRIPTS = 50
 _MAX_SCRIPT_CHARS = 256 * 1024
 _MAX_GAPS = 20
+_MAX_KNOWN = 32
 _MAX_NAMES = 5_000
 _MAX_TEXTS = 60
 _HIDDEN_TEXTS = 5
@@ -46,7 +48,8 @@ _HARMLESS = re.compile(
     r"|statcounter|bat\.bing|mc\.yandex|hcaptcha|recaptcha|simpleanalyticscdn|usefathom|umami)\.[a-z.]{2,12}$"
 )
 _LOADERS = "[onload], [onerror]"
-_ELSEWHERE = (b"onload", b"onerror", b"shadowroot")
+_HANDLERS = (b"onload", b"onerror")
+_ELSEWHERE = (*_HANDLERS, b"shadowroot")
 _DATA_TYPES = frozenset({"application/json", "text/json", "text/x-template", "text/template", "text/html"})
 _CONTAINERS = "div, ul, ol, dl, table, tbody, section, main, article, aside, p, span, nav"
 # Empty elements that scripts fill on demand, and not with content.
@@ -86,6 +89,7 @@ def describe_own_scripts(page: Page | None, url: str, fields: Sequence[FieldSpec
     return None if signs is None else {"signs": signs, "files": own_scripts(page, url)}
 
 
+@lru_cache(maxsize=_MAX_KNOWN)  # most pages of a site have the same scripts
 def read_script(text: str) -> ScriptFacts:
     """Inspect the text of a script file."""
     inserts = _INSERTS.search(text) is not None
@@ -101,9 +105,10 @@ def script_signs(page: Page, url: str) -> ScriptSigns | None:
     sources = [src for node in nodes if (src := node.attributes.get("src"))]
     inline = [(_text_of(node), _type_of(node)) for node in nodes if not node.attributes.get("src")]
     code = [text for text, kind in inline if kind in EXECUTED]
-    code += [_handler(node) for node in page.tree.css(_LOADERS)[:_MAX_SCRIPTS]]
+    if any(word in page.source for word in _HANDLERS):
+        code += [_handler(node) for node in page.tree.css(_LOADERS)[:_MAX_SCRIPTS]]
     hosts, own = {_host_of(page.absolute(src)) for src in sources}, _host_of(url)
-    inserting = [text for text in code if _INSERTS.search(text)]
+    inserting = [text for text in code if read_script(text).inserts]
     has_shadow = b"shadowrootmode" in page.source
     inserts = bool(inserting) or any(not _HARMLESS.search(host) for host in hosts - {own, ""}) or has_shadow
     if not inserts and own not in hosts:
@@ -118,9 +123,21 @@ def script_signs(page: Page, url: str) -> ScriptSigns | None:
 def _signature(sources: list[str], code: list[str], gaps: tuple[str, ...]) -> str:
     """Return a digest of the script files, the identifiers in the scripts, and the empty elements."""
     files = sorted({_VOLATILE.sub("#", src.partition("?")[0]) for src in sources})
-    words = sorted({" ".join(sorted(set(_IDENTIFIER.findall(_STRING.sub("", text))))) for text in code})
+    words = sorted(set(map(_list_identifiers, code)))
     said = "\0".join([*files, *words, *sorted(gaps)])
     return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+@lru_cache(maxsize=_MAX_KNOWN)
+def _list_identifiers(text: str) -> str:
+    return " ".join(sorted(set(_IDENTIFIER.findall(_STRING.sub("", text)))))
+
+
+@lru_cache(maxsize=_MAX_KNOWN)
+def _list_texts(text: str) -> frozenset[str]:
+    """Return the strings of a script that read like text."""
+    strings = {match[2].strip() for match in _STRING.finditer(text)}
+    return frozenset(each for each in strings if _PROSE.fullmatch(each))
 
 
 def _find_gaps(page: Page) -> tuple[str, ...]:
@@ -151,9 +168,7 @@ def _is_empty(node: LexborNode) -> bool:
 
 def _hides_texts(page: Page, data: list[str]) -> bool:
     """True if the scripts hold several texts that the page does not show."""
-    texts = {
-        match[2].strip() for text in data for match in _STRING.finditer(text) if _PROSE.fullmatch(match[2].strip())
-    }
+    texts = {each for text in data for each in _list_texts(text)}
     if len(texts) < _HIDDEN_TEXTS:
         return False
     shown = page.body_text
@@ -163,6 +178,8 @@ def _hides_texts(page: Page, data: list[str]) -> bool:
 
 def _hides_elements(page: Page) -> bool:
     """True if there is much to read in elements that only scripts show."""
+    if b"<noscript" not in page.mentioned and b"<template" not in page.source:
+        return False
     nodes = page.tree.css("template, noscript")[:_MAX_SCRIPTS]
     # The parser keeps the content of a template apart, so it is seen only in the markup.
     return sum(len(_TAG.sub("", node.html or "").strip()) for node in nodes) >= _HIDDEN_CHARS

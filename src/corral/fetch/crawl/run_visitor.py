@@ -30,7 +30,7 @@ from corral.domain.sites.session import SessionState
 from corral.fetch.browser.crawl_page import Rendering, ScrollPlan
 from corral.fetch.crawl.list_replay import replay_list
 from corral.fetch.crawl.metering import add_cost, count_browser, count_requests
-from corral.fetch.crawl.script_check import ScriptCheck, is_checked, report_unrun
+from corral.fetch.crawl.script_check import LoadScript, ScriptCheck, is_checked, report_unrun
 from corral.fetch.crawl.scrolling import PROBE_STEPS, may_replay, needs_browser, report_cut, scroll_plan
 from corral.fetch.crawl.visit import HttpVisitor, decide_result, fields_wanted, page_in_order
 from corral.fetch.egress.context import CostMeter, Route
@@ -154,22 +154,41 @@ class RunVisitor:
             return ended
         self._free_slot(item)
         load = functools.partial(self._load_script, item=item)
-        if self._may_render() and not is_item and await self.check.may_load_more(ended.seen, template, load):
-            return await self._render_and_scroll(item, ended, template)
+        if not is_item and (scrolled := await self._scroll_for_more(item, ended, template, load)) is not None:
+            return scrolled
         signs = ended.seen.signs
         inserts, is_likely = (False, False) if signs is None else await self.check.may_insert(ended.seen, signs, load)
         if signs is None or not inserts:
             return ended
         return await self._sample(item, ended, signs, is_likely=is_likely)
 
+    async def _scroll_for_more(
+        self, item: Item, ended: ItemResult, template: str, load: LoadScript
+    ) -> ItemResult | Failed | Deferred | None:
+        """Render and scroll a page whose scripts may load more; None for any other page.
+
+        Pages of a template wait for each other until one of them has gained something.
+        """
+        assert ended.seen is not None
+        if not self._may_render():
+            may_load = ended.seen.loads_more and not self.check.is_gainless(template)
+            return report_unrun(ended, is_likely=True) if may_load else None
+        async with self.check.lock(f"more of {template}"):
+            if not await self.check.may_load_more(ended.seen, template, load):
+                return None
+            if template not in self.check.gaining:
+                return await self._render_and_scroll(item, ended, template)
+        return await self._render_and_scroll(item, ended, template)
+
     async def _render_and_scroll(self, item: Item, ended: ItemResult, template: str) -> ItemResult | Failed | Deferred:
         rendered = await self._render(item)
-        if self._is_unavailable(rendered) or not isinstance(rendered, ItemResult):
-            return ended
-        if not _has_more_than(rendered, ended):
-            self.check.gainless[template] += 1
-            return ended
-        return rendered
+        if isinstance(rendered, Deferred):
+            return rendered
+        if self._is_unavailable(rendered) or isinstance(rendered, Failed):
+            return report_unrun(ended, rendered.message if isinstance(rendered, Failed) else "", is_likely=True)
+        is_more = _has_more_than(rendered, ended)
+        self.check.note_scrolling(template, is_gain=is_more)
+        return rendered if is_more or compare(rendered, ended).is_content else ended
 
     async def _sample(
         self, item: Item, ended: ItemResult, signs: ScriptSigns, *, is_likely: bool

@@ -13,6 +13,7 @@ from corral.extract.classify.insertions import read_script
 
 _MAX_SCRIPTS = 20  # script files inspected per worker
 _MAX_LOCKS = 1_000
+_MAX_TEMPLATES = 10_000
 _IN_VAIN = 3
 _UNRUN = "its scripts add content, and they were not run; --strategy auto or browser runs them"
 _UNSEEN = "its scripts could add content, and they were not run"
@@ -27,6 +28,7 @@ class ScriptCheck:
     samples: ScriptSamples = field(default_factory=ScriptSamples)
     files: dict[str, ScriptFacts] = field(default_factory=dict)
     gainless: "Counter[str]" = field(default_factory=Counter)  # by template: pages that gained nothing from scrolling
+    gaining: dict[str, None] = field(default_factory=dict)  # templates with a page that gained something
     locks: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     def lock(self, name: str) -> asyncio.Lock:
@@ -37,7 +39,7 @@ class ScriptCheck:
 
     async def may_load_more(self, seen: PageSignals, template: str, load: LoadScript) -> bool:
         """True if scripts may load more, and rendering has not failed too often to add anything for this template."""
-        if self.gainless[template] >= _IN_VAIN:
+        if self.is_gainless(template):
             return False
         if seen.loads_more:
             return True
@@ -47,6 +49,18 @@ class ScriptCheck:
             if (await self._inspect(url, load)).loads_more:
                 return True
         return False
+
+    def is_gainless(self, template: str) -> bool:
+        return self.gainless[template] >= _IN_VAIN
+
+    def note_scrolling(self, template: str, *, is_gain: bool) -> None:
+        """Count a page that was rendered and scrolled."""
+        if not is_gain:
+            self.gainless[template] += 1
+            return
+        self.gaining[template] = None
+        while len(self.gaining) > _MAX_TEMPLATES:
+            del self.gaining[next(iter(self.gaining))]
 
     async def may_insert(self, seen: PageSignals, signs: ScriptSigns, load: LoadScript) -> tuple[bool, bool]:
         """Return whether scripts of the page could add content, and whether they probably do."""
