@@ -65,3 +65,17 @@ def test_a_maze_of_new_folders_comes_after_real_pages(finite: Finite, has_new_wo
     site = FolderMaze(finite, 200, folder_maze(has_new_words))
     crawl(site, most=2 * site.count)
     assert site.found == site.count, f"{site.found} of {site.count}, {site.wasted} of the maze"
+
+
+def _next_page(rest: str, query: str) -> Page:
+    number = int(rest or 0)
+    return f"page {number} of the list and nothing else here", [f"/x/{number + 1}"]
+
+
+@pytest.mark.parametrize("finite", [linked_gallery, related_articles])
+def test_a_chain_without_end_costs_a_tight_budget_few_real_pages(finite: Finite) -> None:
+    real, entries, count = finite(600)
+    site = Site(real, {"x": _next_page}, ["/x/1", *entries])
+    random.seed(1)
+    crawl(site, most=round(1.3 * count))
+    assert site.found >= 0.97 * count, f"{site.found} of {count}, {site.wasted} of the chain"
