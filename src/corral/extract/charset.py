@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -65,19 +66,20 @@ class Decoded:
         return {"source": self.source.value, "confidence": self.confidence}
 
 
-def decode(body: bytes, content_type: str | None = None, host: str = "") -> Decoded:
+def decode(body: bytes, content_type: str | None = None, host: Callable[[], str] = str) -> Decoded:
     """BOM, else the header, else the page's own meta, else what the bytes look like.
 
-    The top-level domain of `host` decides between encodings that the bytes alone cannot tell apart.
+    The top-level domain of `host` decides between encodings that the bytes alone cannot tell apart; it is asked for
+    only then.
     """
     for bom, codec in _BOMS:
         if body.startswith(bom):
-            return replace(_decode_with(body[len(bom) :], codec), source=CharsetSource.BOM)
+            return _decode_with(body[len(bom) :], codec, CharsetSource.BOM)
     if (codec_name := _codec_of_header(content_type)) is not None:
-        return replace(_decode_with(body, codec_name), source=CharsetSource.HEADER)
+        return _decode_with(body, codec_name, CharsetSource.HEADER)
     if (codec_name := _codec_of_meta(body)) is not None:
-        return replace(_decode_with(body, codec_name), source=CharsetSource.META)
-    codec_name, confidence = _guess_codec(body, host)
+        return _decode_with(body, codec_name, CharsetSource.META)
+    codec_name, confidence = _guess_codec(body, host())
     return replace(_decode_with(body, codec_name), confidence=confidence)
 
 
@@ -92,11 +94,11 @@ def clean_text(text: str) -> str:
     return _without_nul(text)
 
 
-def _decode_with(body: bytes, codec: str) -> Decoded:
+def _decode_with(body: bytes, codec: str, source: CharsetSource = CharsetSource.DETECTED) -> Decoded:
     if codec == "utf-8" and b"\0" not in body:
         with contextlib.suppress(UnicodeDecodeError):
             text = body.decode()
-            return Decoded(text, codec, text.count("\ufffd"), body)  # in most texts no character is that wide
+            return Decoded(text, codec, text.count("\ufffd"), body, source)  # in most texts no character is that wide
     try:
         text = body.decode(codec, "replace")
     except (UnicodeError, LookupError, ValueError):
@@ -104,7 +106,7 @@ def _decode_with(body: bytes, codec: str) -> Decoded:
         text = body.decode(codec, "replace")
     # Halves of surrogate pairs do not come out of UTF-8.
     cleaned = _without_nul(text) if codec == "utf-8" else clean_text(text)
-    return Decoded(cleaned, codec, text.count("\ufffd"))
+    return Decoded(cleaned, codec, text.count("\ufffd"), source=source)
 
 
 def _without_nul(text: str) -> str:

@@ -6,6 +6,7 @@ It is pure and takes all it needs as values, so that it can be done in a process
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -311,7 +312,7 @@ def _decode_body(request: ReadRequest, content_type: str) -> Decoded:
     declared = request.content_type
     if is_xml(content_type) and "charset" not in declared.lower() and (named := encoding_of_xml(request.body)):
         declared = f"{content_type}; charset={named}"
-    return decode(request.body, declared, _host(request.url))
+    return decode(request.body, declared, partial(_host, request.url))
 
 
 def _host(url: str) -> str:

@@ -23,35 +23,59 @@ def link_target(attributes: dict[str, str | None]) -> str | None:
 
 
 class InlineReader:
+    """Reads the inline elements of one page. Many of them share a few classes, each of which is judged once."""
+
+    def __init__(self) -> None:
+        self._unseen_classes: dict[str, bool] = {}
+
     def read(self, node: LexborNode, depth: int = 0) -> tuple[list[str], float]:
         """Pieces of text, and how many characters of them are links."""
-        attributes = node.attributes
-        if attributes and is_unseen(attributes):
-            return [], 0.0
-        pieces, link_chars = self.read_kids(node, depth)
-        tag = node.tag
-        if tag == "a" and attributes.get("href"):
-            link_chars = float(len("".join(pieces).strip()))
-        elif tag == "q":
-            pieces = ["“", *pieces, "”"]
-        return pieces, link_chars
+        pieces: list[str] = []
+        return pieces, self._add(node, node.tag or "", pieces, depth)
 
     def read_kids(self, node: LexborNode, depth: int = 0) -> tuple[list[str], float]:
-        if depth > _MAX_DEPTH:
-            return [node.text(deep=True, separator=" ")], 0.0
         pieces: list[str] = []
+        return pieces, self._add_kids(node, pieces, depth)
+
+    def _add(self, node: LexborNode, tag: str, pieces: list[str], depth: int) -> float:
+        """Add the text of an element to the pieces. Returns how many characters of it are links."""
+        attributes = node.attributes
+        if attributes and self._is_unseen(attributes):
+            return 0.0
+        start = len(pieces)
+        if tag == "q":
+            pieces.append("“")
+        link_chars = self._add_kids(node, pieces, depth)
+        if tag == "a" and attributes.get("href"):
+            return float(len("".join(pieces[start:]).strip()))
+        if tag == "q":
+            pieces.append("”")
+        return link_chars
+
+    def _add_kids(self, node: LexborNode, pieces: list[str], depth: int) -> float:
+        if depth > _MAX_DEPTH:
+            pieces.append(node.text(deep=True, separator=" "))
+            return 0.0
         link_chars = 0.0
         for child in node.iter(include_text=True):
-            name = child.tag or ""
-            if name == "-text":
+            tag = child.tag or ""
+            if tag == "-text":
                 pieces.append(child.text_content or "")
-            elif name == "br":
+            elif tag == "br":
                 pieces.append(BREAK)
-            elif name not in SKIPPED:
-                more, chars = self.read(child, depth + 1)
-                pieces.extend(more)
-                link_chars += chars
-        return pieces, link_chars
+            elif tag not in SKIPPED:
+                link_chars += self._add(child, tag, pieces, depth + 1)
+        return link_chars
+
+    def _is_unseen(self, attributes: dict[str, str | None]) -> bool:
+        """`is_unseen`, which looks at nothing but the class of most elements."""
+        class_name = attributes.get("class")
+        if not class_name or len(attributes) > 1:
+            return is_unseen(attributes)
+        known = self._unseen_classes.get(class_name)
+        if known is None:
+            known = self._unseen_classes[class_name] = is_unseen_inline(class_name)
+        return known
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:

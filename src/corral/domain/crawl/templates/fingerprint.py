@@ -98,7 +98,11 @@ def _hashes(text: str, without: Collection[str] = ()) -> tuple[list[int], list[i
     """
     words = set(text[:_MAX_CHARS].lower().split())
     if without:
-        words = {word for word in words if not _consists_of(word.strip(_PUNCTUATION), without)}
+        words = {
+            word
+            for word in words
+            if (bare := word.strip(_PUNCTUATION)) not in without and (bare.isalnum() or not _consists_of(bare, without))
+        }
     hashes = sorted(
         {
             crc32(word.encode("utf-8", "replace")) + (NUMBERS_FROM if not word.isalpha() and _DIGIT.search(word) else 0)
