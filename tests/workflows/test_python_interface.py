@@ -253,6 +253,24 @@ async def test_definitions_are_validated_and_versions_are_told_apart(orchestrato
     assert started.status == "running"
 
 
+def test_a_changed_definition_is_checked_again() -> None:
+    async def one() -> None: ...
+
+    async def needs_two(a: int, b: int) -> None: ...
+
+    step = WorkflowStep("Fetch", "fetch", one)
+    definition = WorkflowDefinition("changing", [step])
+    spec = definition.spec()
+    assert definition.spec() is spec
+
+    step.timeout = 5
+    assert definition.spec().steps[0].timeout_s == 5
+    needs_two.__qualname__ = one.__qualname__
+    step.handler = needs_two
+    with pytest.raises(InvalidWorkflow, match="a, b"):
+        definition.spec()
+
+
 async def test_the_repositories_read_the_same_installation(tmp_path: Path) -> None:
     states, tasks, jobs = repositories(Settings(data_dir=tmp_path / "data", workers=1))
 

@@ -3,10 +3,11 @@
 import asyncio
 import contextvars
 import inspect
+import operator
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from corral.domain.workflows.parse import parse_workflow
 from corral.domain.workflows.spec import DEFAULT_RECOVERIES, DEFAULT_RETRIES, LOCAL_STEP, InvalidWorkflow, WorkflowSpec
@@ -59,6 +60,7 @@ class WorkflowDefinition:
     name: str
     steps: Sequence[WorkflowStep]
     max_recovery_attempts: int = DEFAULT_RECOVERIES
+    _checked: "_Checked | None" = field(default=None, init=False, repr=False, compare=False)
 
     def validate(self) -> bool:
         """True; InvalidWorkflow, a ValueError, names every problem."""
@@ -66,11 +68,15 @@ class WorkflowDefinition:
         return True
 
     def spec(self) -> WorkflowSpec:
-        document = {
+        """The definition as it is now; checked again only after a change, because each workflow asks several times."""
+        document: dict[str, Any] = {
             "name": self.name,
             "max_recovery_attempts": self.max_recovery_attempts,
             "steps": [step.document() for step in self.steps],
         }
+        handlers = [step.handler for step in self.steps]
+        if self._checked is not None and self._checked.is_of(document, handlers):
+            return self._checked.spec
         problems = [problem for step in self.steps if (problem := _check_handler(step)) is not None]
         try:
             spec = parse_workflow(document)
@@ -78,6 +84,7 @@ class WorkflowDefinition:
             raise InvalidWorkflow([*error.problems, *problems]) from None
         if problems:
             raise InvalidWorkflow(problems)
+        self._checked = _Checked(document, handlers, spec)
         return spec
 
     def handlers(self) -> dict[str, Callable[[Mapping[str, Any]], Awaitable[Any]]]:
@@ -90,6 +97,18 @@ class WorkflowDefinition:
             for key, step in zip(keys, self.steps, strict=True)
             if not isinstance(step.handler, str)
         }
+
+
+class _Checked(NamedTuple):
+    """A definition that was checked, and the result."""
+
+    document: dict[str, Any]
+    handlers: list[Handler]
+    spec: WorkflowSpec
+
+    def is_of(self, document: dict[str, Any], handlers: Sequence[Handler]) -> bool:
+        # A name alone does not tell handlers apart.
+        return document == self.document and all(map(operator.is_, handlers, self.handlers))
 
 
 def _check_handler(step: WorkflowStep) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from corral.domain.errors import BadInput
 from corral.domain.ids import Owner
+from corral.domain.runs.retry import RetryPolicy
 from corral.domain.runs.run import LIVE
 from corral.domain.workflows.access import DefinitionSource
 from corral.domain.workflows.now import WorkflowNow
@@ -49,6 +50,7 @@ class JobOrchestrator:
     ) -> None:
         self._installation = OpenInstallation(settings) if workflow_repo is None else workflow_repo.installation
         self._states = WorkflowStateRepository(self._installation)
+        self._policy: RetryPolicy | None = None  # found out once: it depends on the programs of this machine
 
     async def __aenter__(self) -> Self:
         await self._installation.app()
@@ -110,7 +112,8 @@ class JobOrchestrator:
         # Other processes see at once that this one has died, and do not wait for its leases.
         presence = Presence(app.settings.data_dir / "nodes")
         presence.enter(owner)
-        executor = LocalExecutor(app.store, owner, workflow_def.handlers(), retry_policy(app.settings))
+        self._policy = self._policy or retry_policy(app.settings)
+        executor = LocalExecutor(app.store, owner, workflow_def.handlers(), self._policy)
         try:
             async with AsyncExitStack() as stack:
                 if _has_others(spec):

@@ -88,7 +88,7 @@ def note_settled(tx: Tx, settlements: Sequence[Settlement], landed: Sequence[boo
         workflow = locked.get(run.parent_id or "")
         if workflow is None or not is_ours:
             continue
-        now = _read_child(tx, run.id)
+        now = _child_after(tx, settlement)
         if now.state.is_terminal:
             if end_child(tx, workflow, run.id, now, settlement.transition.records):
                 changed[workflow.id] = workflow
@@ -120,6 +120,16 @@ def note_cancelled(tx: Tx, workflow: WorkflowRow, run_id: str) -> None:
 def _read_child(tx: Tx, run_id: str) -> _ChildNow:
     [(state, attempt, stats, code, message, kind)] = tx.all(_RUN, values(id=run_id))
     return _ChildNow(RunState(state), attempt, from_json(stats), code, message, kind)
+
+
+def _child_after(tx: Tx, settlement: Settlement) -> _ChildNow:
+    """The child as its settlement left it. Only a verdict on its data can have changed that."""
+    run, transition = settlement.lease.run, settlement.transition
+    if settlement.data is not None or run.job_id is not None or not transition.to.is_terminal:
+        return _read_child(tx, run.id)
+    failure = transition.failure
+    code, message = (None, None) if failure is None else (failure.code.value, failure.message)
+    return _ChildNow(transition.to, run.attempt, transition.stats, code, message, run.kind)
 
 
 def end_child(tx: Tx, workflow: WorkflowRow, run_id: str, now: _ChildNow, found: Sequence[Any]) -> bool:
