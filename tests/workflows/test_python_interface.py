@@ -1,6 +1,7 @@
 """`corral.workflows`: the example as a program, killed in the middle; and every method."""
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -212,6 +213,25 @@ async def test_pause_cancel_and_the_workflow_of_a_job(orchestrator: JobOrchestra
     found = await orchestrator.get_workflow_by_job(42)
     assert (found is not None and found.id, found and found.job_id) == (workflow.id, 42)
     assert (await orchestrator.create_workflow(42, definition)).id != workflow.id
+
+
+async def test_a_cancel_does_not_wait_for_a_handler_that_ignores_it(orchestrator: JobOrchestrator) -> None:
+    running, release = asyncio.Event(), asyncio.Event()
+
+    async def stubborn() -> None:
+        running.set()
+        while not release.is_set():
+            with contextlib.suppress(asyncio.CancelledError):
+                await release.wait()
+
+    definition = a_definition(WorkflowStep("stubborn", "x", stubborn))
+    workflow = await orchestrator.create_workflow(1, definition)
+    execution = asyncio.ensure_future(orchestrator.execute_workflow(workflow.id, definition))
+    await asyncio.wait_for(running.wait(), 10 * SLACK)
+    assert (await orchestrator.cancel_workflow(workflow.id)).status == "cancelled"
+    assert (await asyncio.wait_for(execution, 5 * SLACK))["status"] == "cancelled"
+    assert not release.is_set()
+    release.set()
 
 
 async def test_a_function_by_its_name_is_called_by_a_worker(

@@ -7,7 +7,6 @@ from typing import Any, Self
 from corral.domain.errors import BadInput
 from corral.domain.ids import Owner
 from corral.domain.runs.retry import RetryPolicy
-from corral.domain.runs.run import LIVE
 from corral.domain.workflows.access import DefinitionSource
 from corral.domain.workflows.now import WorkflowNow
 from corral.domain.workflows.spec import LOCAL_STEP, WorkflowSpec, find_step_key
@@ -30,7 +29,6 @@ from corral.workflows.repositories import (
 )
 
 _SOURCE = DefinitionSource(has_handlers=True)
-_MANY = 100
 
 
 class JobOrchestrator:
@@ -71,10 +69,7 @@ class JobOrchestrator:
         """Create a workflow; return the one that has not ended, if the job has one of the same definition."""
         app = await self._installation.app()
         spec = workflow_def.spec()
-        for now in await app.store.workflows.newest(sorted(LIVE), None, _MANY, job_id=str(job_id)):
-            if now.spec.digest == spec.digest:
-                return state_of(now, app.settings.transport)
-        created, _ = await app.workflows.create(spec, job_id=str(job_id), starts=False, source=_SOURCE)
+        created, _ = await app.workflows.create(spec, job_id=str(job_id), starts=False, source=_SOURCE, joins=True)
         return state_of(created, app.settings.transport)
 
     async def get_workflow(self, workflow_id: str) -> WorkflowState | None:

@@ -101,7 +101,9 @@ def test_a_definition_runs_to_its_end(corral: Corral) -> None:
 
 def test_odd_ends_of_functions_are_no_quiet_success(corral: Corral) -> None:
     functions = ("leave", "vanish", "surrogate", "large", "odd")
-    path = write(corral, "odd", *(call(each, each, max_retries=0) for each in functions), call("size", "size", "odd"))
+    steps = [call(each, each, max_retries=0) for each in functions]
+    late = call("late", "wait", args={"seconds": 60}, timeout=0.5, max_retries=0)
+    path = write(corral, "odd", *steps, late, call("size", "size", "odd"))
     done = corral("workflow", "run", path, "--json")
     assert done.code == 1
     tasks = {task["key"]: task for task in done.json["tasks"]}
@@ -112,6 +114,10 @@ def test_odd_ends_of_functions_are_no_quiet_success(corral: Corral) -> None:
     assert "more than 1,048,512 bytes" in tasks["large"]["error_message"]
     assert tasks["odd"]["result"] == {"text": "${steps.x.output}  下载", "nan": None, "1": 2}
     assert tasks["size"]["result"] == {"bytes": len("${steps.x.output}  下载")}
+    assert (tasks["late"]["status"], "0.5 s" in tasks["late"]["error_message"]) == ("failed", True), tasks["late"]
+    partial = corral("workflow", "run", write(corral, "partial", call("vanish", "vanish")))
+    assert (partial.code, "partial v1: completed (partial), 100 %, 1/1 steps" in partial.out) == (3, True)
+    assert "completed (partial)" in corral.here("workflow", "list").out
 
 
 def test_a_failed_workflow_is_recovered_and_its_exit_code_says_so(corral: Corral) -> None:

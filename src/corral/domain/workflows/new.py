@@ -15,3 +15,4 @@ class NewWorkflow:
     setup: dict[str, Any] = field(default_factory=dict)  # see kinds.spec.StepContext
     job_id: str | None = None  # whatever the caller calls it
     starts: bool = True
+    joins: bool = False  # take the workflow of the same job and content that has not ended, if there is one

@@ -64,8 +64,9 @@ class Workflows:
         source: DefinitionSource = BY_PERSON,
         key: IdempotencyKey | None = None,
         workflow_id: str | None = None,
+        joins: bool = False,
     ) -> tuple[WorkflowNow, bool]:
-        """Write a workflow and start it. For a key used before, return the earlier workflow and True."""
+        """Write a workflow and start it. For a key used before, or one to join, return the earlier one and True."""
         if key is not None and (known := await self._store.idempotency.find(key)) is not None:
             return await self._store.workflows.get(known), True
         trusted = () if source.over_http else (*find_trusted_hosts(spec), *source.trusted_hosts)
@@ -74,7 +75,7 @@ class Workflows:
             "trusted_hosts": list(dict.fromkeys(trusted)),
             "is_typed": not source.over_http,
         }
-        new = NewWorkflow(workflow_id or new_id(), spec, priority, setup, job_id, starts)
+        new = NewWorkflow(workflow_id or new_id(), spec, priority, setup, job_id, starts, joins)
         made, replayed = await self._store.workflows.add(new, key)
         await self._wake_children(made)
         return await self._store.workflows.get(made), replayed

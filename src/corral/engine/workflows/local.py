@@ -36,6 +36,7 @@ Key = tuple[str, int]
 MAX_AT_ONCE = 64
 _LOOK_EVERY_S = 0.2
 _MAX_TRACEBACK = 8192
+_STOP_S = 1.0  # how long handlers that are cancelled may take
 
 
 class LocalExecutor:
@@ -46,6 +47,7 @@ class LocalExecutor:
         self._policy = policy
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._leases: dict[Key, Lease] = {}
+        self._lost: set[Key] = set()  # of tasks that were told to stop, and may not listen
         self._ended = asyncio.Event()
         self._stop = threading.Event()
 
@@ -68,7 +70,7 @@ class LocalExecutor:
             claimed = await claim(workflow_id, self._owner, room, LEASE_S) if room > 0 else []
             for lease in claimed:
                 self._start(lease)
-            if not claimed and not self._tasks:
+            if not claimed and not self._tasks.keys() - self._lost:
                 now = await self._store.workflows.get(workflow_id)
                 if now.is_over or now.waits_for_person or now.status is WorkflowStatus.PAUSED:
                     return now
@@ -88,6 +90,7 @@ class LocalExecutor:
     def _forget(self, key: Key) -> None:
         self._tasks.pop(key, None)
         self._leases.pop(key, None)
+        self._lost.discard(key)
         self._ended.set()
 
     async def _attempt(self, lease: Lease) -> None:
@@ -145,14 +148,19 @@ class LocalExecutor:
         for key in lost:
             task = self._tasks.get(key)
             if task is not None and key in self._leases:
+                self._lost.add(key)
                 task.cancel()
+        self._ended.set()
 
     async def _give_back(self) -> None:
         """Requeue active runs for the next process."""
         leases, tasks = list(self._leases.values()), list(self._tasks.values())
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        if tasks:
+            _, stubborn = await asyncio.wait(tasks, timeout=_STOP_S)
+            for task in stubborn:
+                log.warning("handler_ignores_cancel", task=task.get_name())
         if leases:
             await self._store.runs.release(leases, "shutdown")
 

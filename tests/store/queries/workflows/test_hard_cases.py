@@ -128,6 +128,16 @@ async def test_a_step_whose_recovery_races_with_another_runs_once(store: Store) 
     assert (await store.workflows.get(workflow_id)).recoveries == 1
 
 
+async def test_of_many_creators_for_one_job_one_creates_and_the_others_join(store: Store) -> None:
+    document = a_definition(a_step("a"))
+    made = await asyncio.gather(*(create(store, document, job_id="7", joins=True) for _ in range(8)))
+    assert len(set(made)) == 1
+    await store.runs.apply_action(made[0], RunAction.CANCEL)
+    again = await create(store, document, job_id="7", joins=True)
+    other = await create(store, a_definition(a_step("b")), job_id="7", joins=True)
+    assert len({made[0], again, other, await create(store, document, job_id="8", joins=True)}) == 4
+
+
 async def test_odd_text_passes_through_outputs_and_inputs(store: Store) -> None:
     number = 10**30
     text = "${steps.a.output.secret} \0 \U0001f600 下载 \ud800 ' \" \\ \u2028"

@@ -13,7 +13,18 @@ from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.idempotency import IdempotencyKey
 from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.payload.workflow import WorkflowPayload
-from corral.domain.runs.run import CRAWL_HELPER, LOCAL, WORKFLOW, HoldReason, NewRun, Run, RunAction, RunState, spoken
+from corral.domain.runs.run import (
+    CRAWL_HELPER,
+    LIVE,
+    LOCAL,
+    WORKFLOW,
+    HoldReason,
+    NewRun,
+    Run,
+    RunAction,
+    RunState,
+    spoken,
+)
 from corral.domain.workflows.graph import ALONE, NothingToRecover, choose_recovery
 from corral.domain.workflows.new import NewWorkflow
 from corral.domain.workflows.spec import WorkflowSpec
@@ -37,6 +48,22 @@ _KNOWN_VERSION = sa.select(definitions.c.version).where(
 )
 _LAST_VERSION = sa.select(sa.func.max(definitions.c.version)).where(definitions.c.name == param("name"))
 _ADD_VERSION = postgresql.insert(definitions).values(insert_params(definitions)).on_conflict_do_nothing()
+_LOCK_VERSION = (
+    sa.select(definitions.c.version)
+    .where(definitions.c.name == param("name"), definitions.c.version == param("version"))
+    .with_for_update()
+)
+_LIVE_OF_JOB = (
+    sa.select(workflows.c.id)
+    .select_from(workflows.join(runs, runs.c.id == workflows.c.run_id))
+    .where(
+        workflows.c.job_id == param("job_id"),
+        workflows.c.digest == param("digest"),
+        runs.c.state.in_([state.value for state in sorted(LIVE)]),
+    )
+    .order_by(workflows.c.id.desc())
+    .limit(1)
+)
 _ADD = insert_all(workflows)
 _SET_STATE = (
     sa.update(runs)
@@ -91,11 +118,13 @@ _RESET = (
 def add(tx: Tx, new: NewWorkflow, key: IdempotencyKey | None = None) -> tuple[str, bool]:
     """Write a workflow with its run and its steps, and start it.
 
-    For a key used before, return the earlier id and True.
+    For a key used before, or a workflow that it joins, return the earlier id and True.
     """
     if key is not None and (found := idempotency.find_or_add(tx, key, new.id)) is not None:
         return found, found != new.id
     version = _find_version(tx, new.spec)
+    if new.joins and (live := _find_live(tx, new, version)) is not None:
+        return live, True
     _add_run(tx, new.id, new.spec, version, new.id, new.priority)
     row = WorkflowRow(
         new.id, new.id, new.spec.name, version, new.spec.digest, new.job_id, new.priority, 0,
@@ -111,6 +140,13 @@ def add(tx: Tx, new: NewWorkflow, key: IdempotencyKey | None = None) -> tuple[st
             tx, new.id, RunState.HELD, HoldReason.PAUSED, EventDraft(EventKind.PAUSED, {"reason": "not started"})
         )
     return new.id, False
+
+
+def _find_live(tx: Tx, new: NewWorkflow, version: int) -> str | None:
+    """Return the workflow to join. Creators of one definition wait for each other, so two never create it twice."""
+    tx.all(_LOCK_VERSION, values(name=new.spec.name, version=version))
+    found = first(tx.all(_LIVE_OF_JOB, values(job_id=new.job_id, digest=new.spec.digest)))
+    return None if found is None else str(found[0])
 
 
 def _find_version(tx: Tx, spec: WorkflowSpec) -> int:
