@@ -10,7 +10,6 @@ from corral.domain.runs.retry import RetryPolicy
 from corral.domain.workflows.access import DefinitionSource
 from corral.domain.workflows.now import WorkflowNow
 from corral.domain.workflows.spec import LOCAL_STEP, WorkflowSpec, find_step_key
-from corral.domain.workflows.states import WorkflowStatus
 from corral.engine.workflows.local import LocalExecutor
 from corral.runtime.new_ids import new_owner
 from corral.runtime.node_locks import Presence
@@ -93,8 +92,7 @@ class JobOrchestrator:
         spec = workflow_def.spec()
         now = await app.workflows.get(str(workflow_id))
         _check_definition(now, spec)
-        if now.status in (WorkflowStatus.PENDING, WorkflowStatus.PAUSED):
-            await app.workflows.resume(now.id)
+        now = await app.workflows.go_on(now.id)
         if not now.is_over:
             now = await self._execute(app, now.id, spec, workflow_def)
         results = {step.spec.key: step.output for step in now.steps}

@@ -100,6 +100,16 @@ class Workflows:
     async def resume(self, workflow_id: str) -> WorkflowNow:
         return await self._apply(await self._store.workflows.get(workflow_id), RunAction.RESUME)
 
+    async def go_on(self, workflow_id: str) -> WorkflowNow:
+        """Start a pending workflow and resume a paused one; every other stays as it is. Several callers may race."""
+        now = await self._store.workflows.get(workflow_id)
+        if now.status not in (WorkflowStatus.PENDING, WorkflowStatus.PAUSED):
+            return now
+        try:
+            return await self._apply(now, RunAction.RESUME)
+        except WrongState:  # another caller was faster
+            return await self._store.workflows.get(workflow_id)
+
     async def cancel(self, workflow_id: str) -> WorkflowNow:
         """Cancel the workflow with every step that has not ended."""
         now = await self._store.workflows.get(workflow_id)

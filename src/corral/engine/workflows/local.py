@@ -161,8 +161,12 @@ class LocalExecutor:
             _, stubborn = await asyncio.wait(tasks, timeout=_STOP_S)
             for task in stubborn:
                 log.warning("handler_ignores_cancel", task=task.get_name())
-        if leases:
+        if not leases:
+            return
+        try:
             await self._store.runs.release(leases, "shutdown")
+        except StorageError as error:  # the leases expire, or another process sees that this one has ended
+            log.warning("leases_not_released", reason=error.message)
 
 
 def _is_cancelled_from_outside() -> bool:

@@ -118,9 +118,7 @@ async def _begin(app: App, options: WorkflowRunOptions, spec: WorkflowSpec | Non
             spec, job_id=options.job, priority=options.priority.value_of, workflow_id=workflow_id
         )
         return now
-    now = await app.workflows.get(workflow_id)
-    if now.status in (WorkflowStatus.PENDING, WorkflowStatus.PAUSED):
-        return await app.workflows.resume(workflow_id)
+    now = await app.workflows.go_on(workflow_id)
     if now.is_over:
         hint = f"`corral workflow recover {now.id}` lets it go on" if now.is_recoverable else None
         raise BadInput(f"workflow {now.id} is {now.status.value}", field="definition", hint=hint)
