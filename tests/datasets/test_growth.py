@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.datasets.builder import Builder, open_builder
@@ -25,6 +27,7 @@ def count_rows(builder: Builder, call: str, argument: str) -> int:
     return sum(len(arguments[argument]) for name, arguments in builder.calls if name == call)
 
 
+@pytest.mark.timeout(by_level(120, 1200))
 async def test_adding_images_requests_decodes_compares_and_writes_only_the_new_ones(tmp_path: Path) -> None:
     def answers(path: str, _: int) -> Reply | None:
         return Reply(encode(picture(int(path[5:-4]), _SIZE))) if path.startswith("/cat-") else None
