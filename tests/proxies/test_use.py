@@ -1,5 +1,6 @@
 """Policies of the pool in use, judged by the site's own log."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,13 @@ def test_a_tiered_policy_climbs_where_the_site_refuses_and_remembers_it(tmp_path
             told = corral.here("cost", done["run"]["id"], "--json", **settings).json
             # The direct try that the site refused is free; robots.txt and the page came through a proxy.
             assert told["cost"] == done["run"]["stats"]["proxy_cost"] > 0.25
+        [told] = corral.here("proxy", "tiers", f"{world.site}/", "--json", **settings).json
+        refused, used, _ = told["tiers"]
+        assert (told["site"], told["begins_with"]) == (world.site.removeprefix("http://"), "datacentre")
+        assert (refused["is_refused"], used["is_refused"]) == (True, False)
+        assert refused["tried_again_at"] > datetime.now(UTC).isoformat()
+        assert "datacentre" in corral.here("proxy", "tiers", **settings).out
+        assert corral.here("proxy", "tiers", "other.test", "--json", **settings).json == []
         before = world.callers["127.0.0.1"]
         scrape(corral, world, "tiered", **settings)
         assert world.callers["127.0.0.1"] == before

@@ -159,11 +159,12 @@ VERBS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "proxy",
-        "The proxy pool: refresh, list, check, import, export, rm.",
+        "The proxy pool: refresh, list, check, tiers, import, export, rm.",
         (
             Verb("refresh", "proxy.refresh:refresh", "Read the sources of proxies and check every proxy."),
             Verb("list", "proxy.pool:list_", "List the proxies of the pool, newest first."),
             Verb("check", "proxy.refresh:check", "Check proxies of the pool now."),
+            Verb("tiers", "proxy.tiers:tiers", "Show which tier each site needs: direct, datacentre or residential."),
             Verb("import", "proxy.pool:import_", "Add the proxies of a list to the pool: one a line, or JSON."),
             Verb("export", "proxy.pool:export", "Write the usable proxies to a JSON file, best first."),
             Verb("rm", "proxy.pool:rm", "Remove a proxy from the pool, or all in one state."),

@@ -4,6 +4,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from corral.domain.hosts.limiter import host_key_of
+from corral.domain.net.pool_policy import Tier
+from corral.domain.net.url import parse_target
+from corral.domain.proxies.choice import NO_RECORD, SiteRecord, choose_tier, is_refused, tried_again_at
 from corral.domain.proxies.pooled import PooledProxy, ProxyState
 from corral.domain.proxies.refresh import RefreshProgress
 
@@ -34,6 +38,26 @@ def proxy_view(proxy: PooledProxy) -> dict[str, Any]:
 def progress_view(progress: RefreshProgress) -> dict[str, Any]:
     document = progress.document()
     return {**document, "started_at": _at(progress.started_at), "completed_at": _at(progress.completed_at)}
+
+
+def site_key(text: str) -> str:
+    """Return the key of a site that is given as a host or an address; BadInput if it is neither."""
+    return host_key_of(parse_target(text if "://" in text else f"http://{text}", field="site"))
+
+
+def tiers_view(site: str, records: Mapping[Tier, SiteRecord], now: float) -> dict[str, Any]:
+    """How the tiers did at a site, and the tier that a `tiered` policy begins with now. Older results count less."""
+    shown = [
+        {
+            "tier": tier.value,
+            "good": round(record.at(now).good, 2),
+            "refused": round(record.at(now).bad, 2),
+            "is_refused": is_refused(record, now),
+            "tried_again_at": _at(tried_again_at(record, now)),
+        }
+        for tier, record in ((tier, records.get(tier, NO_RECORD)) for tier in Tier)
+    ]
+    return {"site": site, "begins_with": choose_tier(tuple(Tier), records, now, None).value, "tiers": shown}
 
 
 def pool_view(counts: Mapping[str, int], minimum: int) -> dict[str, Any]:

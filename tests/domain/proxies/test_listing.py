@@ -21,6 +21,9 @@ def read(text: str, **more: str) -> list[tuple[str, str | None]]:
         ("user:pass@h.test:90  elite DE", [("http://h.test:90", "user:pass")]),
         ("# a list\n\nsocks5://h.test:1 # good\n", [("socks5://h.test:1", None)]),
         ("h.test:1\nh.test:1\n", [("http://h.test:1", None)]),
+        ("[2001:db8::1]:80\nsocks5h://[::1]:1080", [("http://[2001:db8::1]:80", None), ("socks5://[::1]:1080", None)]),
+        ("[2001:db8::1]:80:me:p#a@s/s?", [("http://[2001:db8::1]:80", "me:p#a@s/s?")]),
+        ("SOCKS5://me:p%40%3a%20%C3%A9@h.test:1", [("socks5://h.test:1", "me:p@: é")]),
         ('["h.test:1", "https://h.test:2"]', [("http://h.test:1", None), ("https://h.test:2", None)]),
         ('{"ip": "192.0.2.1", "port": "8080", "protocols": ["socks5"]}', [("socks5://192.0.2.1:8080", None)]),
         ('{"data": [{"host": "2001:db8::1", "port": 1, "user": "a@b", "pass": "c:/d"}]}', [
@@ -42,10 +45,11 @@ def test_entries_without_a_scheme_take_that_of_the_list_and_objects_may_name_a_t
     assert [each.tier for each in found.proxies] == [Tier.RESIDENTIAL, Tier.DATACENTRE]
 
 
-def test_malformed_entries_are_named_by_index_and_never_quoted() -> None:
-    found = parse_list("h.test:1\nuser:canary@\nhttp://h.test/canary\n")
-    assert [each.index for each in found.malformed] == [2, 3]
+def test_malformed_entries_are_named_by_line_or_index_and_never_quoted() -> None:
+    found = parse_list("# a list\nh.test:1\n\nuser:canary@\nhttp://h.test/canary\n")
+    assert [(each.index, each.where) for each in found.malformed] == [(2, "line 4"), (3, "line 5")]
     assert found.malformed_count == 2
+    assert parse_list('["h:1", 5]').malformed[0].where == "entry 2"
     assert "canary" not in str([each.reason for each in found.malformed])
 
 

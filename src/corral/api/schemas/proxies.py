@@ -23,7 +23,8 @@ class ProxyImportBody(BaseModel):
 
 
 class MalformedProxyRead(BaseModel):
-    index: int
+    index: int = Field(description="of the entry, from 1")
+    line: int | None = Field(description="of a plain list")
     reason: str
 
 
@@ -61,6 +62,20 @@ class PoolRead(BaseModel):
     usable: int
     minimum: int
     by_state: dict[str, int]
+
+
+class TierRead(BaseModel):
+    tier: str
+    good: float = Field(description="answers; one that is an hour old counts half")
+    refused: float = Field(description="requests that the site refused, likewise")
+    is_refused: bool = Field(description="a tiered policy does not begin with it")
+    tried_again_at: datetime | None
+
+
+class SiteTiersRead(BaseModel):
+    site: str
+    begins_with: str = Field(description="the tier that a tiered policy tries first now")
+    tiers: list[TierRead]
 
 
 class RefreshRead(BaseModel):

@@ -1,6 +1,7 @@
 """Which proxy a request goes through: weighted by score and by how each did at this site."""
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -118,8 +119,18 @@ def choose_tier(tiers: Sequence[Tier], records: Mapping[Tier, SiteRecord], now: 
     open_tiers = list(tiers)
     if after in open_tiers:
         open_tiers = open_tiers[open_tiers.index(after) + 1 :] or open_tiers[-1:]
-    for tier in open_tiers:
-        record = records.get(tier, NO_RECORD).at(now)
-        if record.good + record.bad < _ENOUGH or record.share >= _REFUSED_BELOW:
-            return tier
-    return open_tiers[-1]
+    return next((tier for tier in open_tiers if not is_refused(records.get(tier, NO_RECORD), now)), open_tiers[-1])
+
+
+def is_refused(record: SiteRecord, now: float) -> bool:
+    """True if a site refuses most requests by this tier, as far as the evidence has not faded."""
+    then = record.at(now)
+    return then.good + then.bad >= _ENOUGH and then.share < _REFUSED_BELOW
+
+
+def tried_again_at(record: SiteRecord, now: float) -> float | None:
+    """Return when a refused tier is tried again; None if it is not refused."""
+    if not is_refused(record, now):
+        return None
+    then = record.at(now)
+    return now + _HALF_LIFE_S * math.log2((then.good + then.bad) / _ENOUGH)

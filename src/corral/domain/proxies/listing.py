@@ -1,7 +1,7 @@
 """Lists of proxies as files, providers and people write them: one per line, or JSON.
 
 A line is `host:port`, `host:port:user:password`, `user:password@host:port` or a URL; text after it is ignored, as is
-what follows `#`. JSON is a list of such texts or of objects, bare or under `proxies`, `data`, `results` or `items`.
+what follows ` #`. JSON is a list of such texts or of objects, bare or under `proxies`, `data`, `results` or `items`.
 """
 
 import json
@@ -19,6 +19,9 @@ MAX_PROXIES = 200_000
 _MAX_NAMED = 100  # malformed entries that are named one by one
 _LISTS = ("proxies", "data", "results", "items")
 _COLON_FORM = re.compile(r"([^\s:@/]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5}):([^\s:]+):(\S+)")
+_IPV6 = re.compile(r"\[[0-9a-fA-F:.]+\]:[0-9]")  # the first line of a plain list, and not JSON
+_SCHEME = re.compile(r"([A-Za-z0-9]+)://")
+_COMMENT = re.compile(r"(?:^|\s)#.*")  # a password may contain #
 _ALIASES = {"socks": "socks5", "socks5h": "socks5", "connect": "http"}
 
 
@@ -30,13 +33,18 @@ class ListedProxy:
 
 @dataclass(frozen=True, slots=True)
 class MalformedEntry:
-    """`index` counts entries from 1. The text is not quoted: it may hold a password."""
+    """`index` counts entries from 1; `line` is that of a plain list. The text is not quoted: it may hold a password."""
 
     index: int
     reason: str
+    line: int | None = None
+
+    @property
+    def where(self) -> str:
+        return f"entry {self.index}" if self.line is None else f"line {self.line}"
 
     def document(self) -> dict[str, Any]:
-        return {"index": self.index, "reason": self.reason}
+        return {"index": self.index, "line": self.line, "reason": self.reason}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ def parse_list(text: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE)
     found: dict[tuple[str, str], ListedProxy] = {}
     malformed: list[MalformedEntry] = []
     count = 0
-    for index, entry in enumerate(_entries(text), 1):
+    for index, (line, entry) in enumerate(_entries(text), 1):
         if index > MAX_PROXIES:
             raise BadInput(f"the list has more than {MAX_PROXIES} entries", field="proxies", hint="split it")
         try:
@@ -59,22 +67,22 @@ def parse_list(text: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE)
         except BadInput as problem:
             count += 1
             if len(malformed) < _MAX_NAMED:
-                malformed.append(MalformedEntry(index, problem.message))
+                malformed.append(MalformedEntry(index, problem.message, line))
             continue
         user = "" if listed.proxy.user is None else listed.proxy.user.reveal()
         found[listed.proxy.address, user] = listed
     return ProxyList(tuple(found.values()), tuple(malformed), count)
 
 
-def _entries(text: str) -> Iterator[Any]:
+def _entries(text: str) -> Iterator[tuple[int | None, Any]]:
+    """Yield the entries of a list, with their lines if each has one."""
     stripped = text.lstrip("\ufeff \t\r\n")
-    if stripped.startswith(("[", "{")) and not _COLON_FORM.match(stripped):
-        yield from _json_entries(stripped)
+    if stripped.startswith(("[", "{")) and not _IPV6.match(stripped):
+        yield from ((None, entry) for entry in _json_entries(stripped))
         return
-    for line in text.splitlines():
-        words = line.partition("#")[0].split()
-        if words:
-            yield words[0]
+    for number, line in enumerate(text.splitlines(), 1):
+        if words := _COMMENT.sub("", line).split():
+            yield number, words[0]
 
 
 def _json_entries(text: str) -> Iterator[Any]:
@@ -108,8 +116,10 @@ def _parse_text(text: str, scheme: str) -> OpenProxy:
     colons = _COLON_FORM.fullmatch(text)
     if colons is not None:
         text = f"{quote(colons[3], safe='')}:{quote(colons[4], safe='')}@{colons[1]}:{colons[2]}"
-    if "://" not in text:
+    if (named := _SCHEME.match(text)) is None:
         text = f"{scheme}://{text}"
+    else:
+        text = f"{_ALIASES.get(named[1].lower(), named[1])}{text[named.end(1) :]}"
     found = parse_proxy(text, field="proxies")
     if found is None:
         raise BadInput("`direct` is no proxy", field="proxies")

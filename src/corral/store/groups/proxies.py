@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from corral.domain.net.pool_policy import Tier
 from corral.domain.proxies.checking import ProxyCheck
-from corral.domain.proxies.choice import PoolRows
+from corral.domain.proxies.choice import PoolRows, SiteRecord
 from corral.domain.proxies.imports import NewProxy, ProxyImport
 from corral.domain.proxies.pooled import PooledProxy, ProxyState
 from corral.domain.proxies.refresh import RefreshProgress
@@ -56,6 +57,10 @@ class SqlProxyStore:
 
     async def load(self) -> PoolRows:
         return await self._db.read(pool.load)
+
+    async def tiers(self, site: str | None, limit: int) -> dict[str, dict[Tier, SiteRecord]]:
+        """Return how the tiers did at a site, or at the sites used last."""
+        return await self._db.read(lambda tx: pool.tiers(tx, site, limit))
 
     async def record_checks(self, checks: Sequence[ProxyCheck]) -> int:
         return await self._db.write(lambda tx: pool.record_checks(tx, checks))

@@ -1,5 +1,6 @@
 """The proxy pool: list, import, check, refresh, delete; and the page by which checks see what a proxy does."""
 
+import time
 from typing import Annotated
 
 import orjson
@@ -18,6 +19,7 @@ from corral.api.schemas.proxies import (
     ProxyImportRead,
     ProxyRead,
     RefreshRead,
+    SiteTiersRead,
 )
 from corral.domain.errors import BadInput
 from corral.domain.net.address import EgressPolicy, check_literal
@@ -25,7 +27,7 @@ from corral.domain.net.pool_policy import Tier
 from corral.domain.net.url import parse_target
 from corral.domain.proxies.echo import build_echo_page
 from corral.domain.proxies.pooled import ProxyState
-from corral.views.proxies import pool_view, progress_view, proxy_view
+from corral.views.proxies import pool_view, progress_view, proxy_view, site_key, tiers_view
 
 router = make_router("proxies")
 
@@ -49,6 +51,16 @@ async def list_proxies(
 async def count_proxies(corral: Corral) -> Response:
     counts = await corral.store.proxies.count()
     return render.answer(pool_view(counts, corral.settings.min_proxies_for_scraping))
+
+
+@router.get("/proxies/tiers", response_model=list[SiteTiersRead])
+async def list_tiers(
+    corral: Corral, site: Annotated[str | None, Query(max_length=300)] = None, limit: Limit = 50
+) -> Response:
+    """How the tiers did at a site, or at those used last."""
+    found = await corral.store.proxies.tiers(None if site is None else site_key(site), limit)
+    now = time.time()
+    return render.answer([tiers_view(name, records, now) for name, records in found.items()])
 
 
 @router.get("/proxies/echo", include_in_schema=False)

@@ -96,7 +96,9 @@ async def _import(settings: Settings, text: str, name: str, scheme: str, tier: T
     else:
         print(f"{report.imported} imported, {report.updated} updated, {report.unchanged} unchanged")
         for each in report.malformed:
-            exits.complain(f"entry {each.index}: {each.reason}")
+            exits.complain(f"{each.where}: {each.reason}")
+        if report.malformed_count > len(report.malformed):
+            exits.complain(f"{report.malformed_count - len(report.malformed)} more entries are malformed")
     return exits.PARTIAL if report.malformed_count else exits.DONE
 
 

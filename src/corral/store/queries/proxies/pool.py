@@ -11,7 +11,7 @@ from corral.domain.proxies.checking import ProxyCheck, apply_check
 from corral.domain.proxies.choice import NO_RECORD, PoolRows, SiteRecord
 from corral.domain.proxies.imports import NewProxy, ProxyImport
 from corral.domain.proxies.pooled import Anonymity, PooledProxy, ProxyNotFound, ProxyState
-from corral.domain.proxies.use import ProxyUse, Verdict, count_use, site_keys
+from corral.domain.proxies.use import TIER_IDS, ProxyUse, Verdict, count_use, site_keys
 from corral.store.proxy_tables import proxies, proxy_sites
 from corral.store.rows import from_json, to_json
 from corral.store.tx import Row, Tx, insert_all, param, values
@@ -65,6 +65,9 @@ _DELETE_LOST_SITES = sa.delete(proxy_sites).where(
 )
 _SITES = sa.select(proxy_sites)
 _SITE = _SITES.where(proxy_sites.c.proxy_id == param("proxy_id"), proxy_sites.c.site == param("site"))
+_TIERS = _SITES.where(proxy_sites.c.proxy_id <= 0).order_by(proxy_sites.c.updated_at.desc(), proxy_sites.c.site)
+_TIERS_OF_SITE = _TIERS.where(proxy_sites.c.site == param("site")).limit(param("rows"))
+_LATEST_TIERS = _TIERS.limit(param("rows"))
 _SET_SITE = {"good": param("good"), "bad": param("bad"), "updated_at": param("updated_at")}
 _PUT_SITE = (
     postgresql.insert(proxy_sites)
@@ -182,6 +185,17 @@ def delete_in_state(tx: Tx, state: ProxyState) -> int:
 def load(tx: Tx) -> PoolRows:
     usable = [proxy_of(row) for row in tx.all(_USABLE)]
     return PoolRows(usable, {(row[0], row[1]): _record_of(row) for row in tx.all(_SITES)})
+
+
+def tiers(tx: Tx, site: str | None, limit: int) -> dict[str, dict[Tier, SiteRecord]]:
+    """Return the results of tiers by site, those of the sites used last first."""
+    by_id = {number: tier for tier, number in TIER_IDS.items()}
+    rows = limit * len(by_id)
+    found: dict[str, dict[Tier, SiteRecord]] = {}
+    query = _LATEST_TIERS if site is None else _TIERS_OF_SITE
+    for row in tx.all(query, values(rows=rows) | ({} if site is None else values(site=site))):
+        found.setdefault(row[1], {})[by_id[row[0]]] = _record_of(row)
+    return dict(list(found.items())[:limit])
 
 
 def record_checks(tx: Tx, checks: Sequence[ProxyCheck]) -> int:
