@@ -61,14 +61,15 @@ def test_a_refresh_reads_the_sources_and_keeps_only_good_proxies(tmp_path: Path,
         "cuts": "the connection to it was refused or cut",
         "dead": "the connection to it was refused or cut",
     }
-    proxy("export", "-o", str(tmp_path / "live_proxies.json"))
-    exported = json.loads((tmp_path / "live_proxies.json").read_text())
+    live = tmp_path / "data" / "live_proxies.json"  # written by the refresh itself
+    exported = json.loads(live.read_text())
     assert [each["proxy"] for each in exported["proxies"]] == [world.address("good")]
-    assert (tmp_path / "live_proxies.json").stat().st_mode & 0o777 == 0o600
+    assert live.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_source_that_fails_makes_the_refresh_partial(tmp_path: Path, world: ProxyWorld) -> None:
     more = "  - file: /nowhere/list.txt\n  - command: [sh, -c, 'echo 127.0.0.1:9; exit 4']\n"
+    more += f"  - url: {world.site}/list.txt?api_key=canary\n    tier: residential\n"
     proxy = Pool(tmp_path, world, more)
 
     refreshed = proxy("refresh")
@@ -76,6 +77,11 @@ def test_a_source_that_fails_makes_the_refresh_partial(tmp_path: Path, world: Pr
     assert refreshed.code == 3
     assert "source /nowhere/list.txt: No such file" in refreshed.err
     assert "source sh: the command exited with 4" in refreshed.err
+    assert "/list.txt" in refreshed.err
+    assert "malformed entries: 1 (line 3)" in refreshed.err
+    assert "canary" not in refreshed.err
+    by_tier = {each["tier"]: each for each in proxy("list", "--json").json if each["state"] == "alive"}
+    assert by_tier["residential"]["address"] == f"http://***@127.0.0.1:{world.proxies['good'].port}"
 
 
 def test_credentials_are_sealed_and_shown_nowhere(tmp_path: Path, world: ProxyWorld) -> None:

@@ -107,6 +107,9 @@ class ProxyWorld:
             return _make_answer(404, b"")
         if address in self.blocked:
             return _make_answer(403, b"<title>Forbidden</title>")
+        if parts.path == "/list.txt":
+            body = f"# a provider's list\n127.0.0.1:{self.proxies['good'].port}:provider:word\nnot a proxy\n"
+            return _make_answer(200, body.encode(), kind="text/plain")
         if parts.path.startswith("/api/"):
             return _make_answer(200, b'{"title": "Page by its API"}', kind="application/json")
         links = "".join(f'<a href="/page/{number}">{number}</a>' for number in range(40)) if parts.path == "/" else ""

@@ -61,6 +61,7 @@ from corral.wiring.options import (
     worker_config,
 )
 from corral.wiring.proxies.config import load_proxy_config, refresh_mirror, usual_policy
+from corral.wiring.proxies.live_file import live_file_writer
 from corral.wiring.scrapers import load_scrapers, queue_limits, registry_key
 from corral.wiring.vault import vault_of
 from corral.wiring.workflows import prepare_workflow
@@ -324,6 +325,7 @@ def _make_pool_keeper(settings: Settings, store: Store, pools: ProxyPools, notif
         wake=notifier.wake,
         min_usable=settings.min_proxies_for_scraping,
         mirror=no_mirror if notifier.hints is None else refresh_mirror(settings),
+        publish=live_file_writer(settings, store),
     )
 
 

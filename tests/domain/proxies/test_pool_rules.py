@@ -183,9 +183,10 @@ def test_every_problem_of_the_configuration_is_named() -> None:
             "tiers": {"gold": {"cost_per_gb": 1}, "datacentre": {"cost_per_gb": 0.5}, "direct": {"cost_per_hour": 1}},
             "sites": {"www.Example.com": "pool", "other.test": "http://user:canary@h:1"},
             "more": 1,
+            "export": {"file": 5},
         }
     )
-    assert len(config.problems) == 10
+    assert len(config.problems) == 11
     assert "canary" not in str(config.problems)
     assert config.costs == {Tier.DATACENTRE: TierPrice(gb=0.5)}
     assert (config.policy_for("shop.example.com"), config.policy_for("example.org")) == ("pool", None)

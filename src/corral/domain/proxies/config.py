@@ -10,7 +10,7 @@ from corral.domain.net.proxy import DIRECT, NONE, SCHEMES
 from corral.domain.net.url import parse_target
 from corral.domain.redaction import redact
 
-_TOP = frozenset({"sources", "check", "tiers", "sites", "refresh_minutes"})
+_TOP = frozenset({"sources", "check", "tiers", "sites", "refresh_minutes", "export"})
 _CHECK = frozenset({"judge", "target", "timeout_s", "concurrency"})
 _KINDS = ("file", "url", "command")
 
@@ -86,12 +86,24 @@ class TierPrice:
 
 
 @dataclass(frozen=True, slots=True)
+class LiveExport:
+    """The file that every refresh writes."""
+
+    file: str | None = None  # None: live_proxies.json in the data folder
+    with_credentials: bool = False
+
+
+USUAL_EXPORT = LiveExport()
+
+
+@dataclass(frozen=True, slots=True)
 class ProxyConfig:
     sources: tuple[ProxyListSource, ...] = ()
     check: CheckPlan = USUAL_PLAN
     costs: Mapping[Tier, TierPrice] = field(default_factory=dict)
     sites: Mapping[str, str] = field(default_factory=dict)  # policy by host or domain, without `www.`
     refresh_minutes: float = 0.0  # 0: no schedule
+    export: LiveExport = USUAL_EXPORT
     problems: tuple[str, ...] = ()
 
     def policy_for(self, host: str) -> str | None:
@@ -116,7 +128,8 @@ def parse_config(document: Any) -> ProxyConfig:
     minutes = _read_number(document.get("refresh_minutes", 0), "refresh_minutes", problems)
     costs = _read_costs(document.get("tiers"), problems)
     sites = _read_sites(document.get("sites"), problems)
-    return ProxyConfig(sources, check, costs, sites, minutes, tuple(problems))
+    export = _read_export(document.get("export"), problems)
+    return ProxyConfig(sources, check, costs, sites, minutes, export, tuple(problems))
 
 
 def _read_sources(given: Any, problems: list[str]) -> tuple[ProxyListSource, ...]:
@@ -200,6 +213,17 @@ def _read_sites(given: Any, problems: list[str]) -> dict[str, str]:
     if given is not None and not isinstance(given, Mapping):
         problems.append("sites is not a mapping")
     return found
+
+
+def _read_export(given: Any, problems: list[str]) -> LiveExport:
+    if given is None:
+        return USUAL_EXPORT
+    is_known = isinstance(given, Mapping) and set(given) <= {"file", "with_credentials"}
+    file, shows = (given.get("file"), given.get("with_credentials", False)) if is_known else (None, None)
+    if not isinstance(shows, bool) or not isinstance(file, str | None) or file == "":
+        problems.append("export: write file (a path) and with_credentials (true or false)")
+        return USUAL_EXPORT
+    return LiveExport(file, shows)
 
 
 def read_policy(text: str) -> str:

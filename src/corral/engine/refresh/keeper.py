@@ -40,6 +40,7 @@ class PoolKeeper:
         wake: Waker,
         min_usable: int,
         mirror: Mirror = no_mirror,
+        publish: Mirror = no_mirror,
     ) -> None:
         self._store = store
         self._pools = pools
@@ -47,6 +48,8 @@ class PoolKeeper:
         self._wake = wake
         self._min_usable = min_usable
         self._mirror = mirror
+        self._publish = publish
+        self._published: str | None = None
         self._config = ProxyConfig()
         self._read_at = float("-inf")
         self._problem: str | None = None
@@ -70,7 +73,7 @@ class PoolKeeper:
             await self._refresh_if_due()
 
     async def _follow_refresh(self) -> None:
-        """Record the end of a refresh, and mirror every change of the newest one."""
+        """Record the end of a refresh, publish its result, and mirror every change of the newest one."""
         for newest in await self._store.proxies.newest_refreshes(1):
             progress = newest
             if newest.completed_at is None:
@@ -79,6 +82,9 @@ class PoolKeeper:
             if progress != self._mirrored:
                 await self._mirror(progress)
                 self._mirrored = progress
+            if progress.completed_at is not None and progress.job_id != self._published:
+                await self._publish(progress)
+                self._published = progress.job_id
 
     async def _load_config(self) -> None:
         if time.monotonic() - self._read_at < _READ_CONFIG_EVERY_S:

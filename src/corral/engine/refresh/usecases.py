@@ -1,5 +1,6 @@
 """The proxy pool: import lists, refresh and check. Credentials are sealed before they are stored."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from corral.domain.errors import BadConfiguration
@@ -30,7 +31,9 @@ class ProxyPools:
 
     async def add(self, text: str, source: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE) -> ProxyImport:
         """Import a list. Its proxies are not used until they are checked."""
-        return await store_list(self._store, self._seal, parse_list(text, scheme=scheme, tier=tier), source)
+        # A long list takes seconds to read.
+        found = await asyncio.to_thread(parse_list, text, scheme=scheme, tier=tier)
+        return await store_list(self._store, self._seal, found, source)
 
     async def refresh(self, not_before_s: float | None = None) -> tuple[RefreshProgress, bool]:
         """Start a refresh and return its progress and True; if one is active, return that and False."""

@@ -17,6 +17,7 @@ from corral.store.open import open_for_reading
 from corral.store.store import Store
 from corral.wiring.app import App
 from corral.wiring.proxies.config import load_proxy_config
+from corral.wiring.proxies.live_file import live_file_writer
 from corral.wiring.roles import open_client, open_run_set
 
 T = TypeVar("T")
@@ -96,6 +97,7 @@ async def _follow(settings: Settings, store: Store, job_id: str, ends_at: float,
         await store.proxies.note_refresh_ends()
         progress = await store.proxies.progress(job_id)
         if progress.status.is_final:
+            await live_file_writer(settings, store)(progress)
             return
         if progress.total_chunks:
             limit_s = wait_limit_s(progress.total_chunks, settings.workers, per_chunk_s)

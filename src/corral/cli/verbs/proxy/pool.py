@@ -1,14 +1,9 @@
 """`corral proxy list`, `import`, `export` and `rm`."""
 
-import os
-import secrets
 import sys
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
-from urllib.parse import quote
+from typing import Annotated
 
-import orjson
 import typer
 
 from corral.cli import exits, render
@@ -17,18 +12,15 @@ from corral.cli.running import finish
 from corral.cli.stores import read_store
 from corral.domain.errors import BadInput
 from corral.domain.net.pool_policy import Tier
-from corral.domain.net.proxy import OpenProxy
 from corral.domain.proxies.listing import parse_list
-from corral.domain.proxies.pooled import PooledProxy, ProxyState
+from corral.domain.proxies.pooled import ProxyState
 from corral.settings import Settings, load_settings
-from corral.store.store import Store
 from corral.views.proxies import pool_view, proxy_view
+from corral.wiring.proxies.live_file import LIVE_FILE, export_proxies, load_usable
 from corral.wiring.roles import open_client
-from corral.wiring.vault import open_proxy
 
 StateOption = Annotated[ProxyState | None, typer.Option("--state", help="Only proxies in this state.")]
-_PAGE = 1000
-LIVE_FILE = Path("live_proxies.json")
+_LIVE_PATH = Path(LIVE_FILE)
 
 
 def list_(state: StateOption = None, limit: Limit = 50, as_json: AsJson = False) -> None:
@@ -112,7 +104,9 @@ def _read(file: Path) -> str:
 
 
 def export(
-    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = LIVE_FILE,
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FILE", help="The file to write.")] = Path(
+        LIVE_FILE
+    ),
     with_credentials: Annotated[
         bool, typer.Option("--with-credentials", help="Include users and passwords; the file is private to you.")
     ] = False,
@@ -131,61 +125,24 @@ def export(
 
 async def _export(settings: Settings, output: Path, *, with_credentials: bool, dry_run: bool, as_json: bool) -> int:
     async with read_store(settings) as store:
-        usable = await _load_usable(store)
-    chosen = [each for each in usable if with_credentials or each.sealed is None]
-    left_out = len(usable) - len(chosen)
-    about = {"file": str(output), "proxies": len(chosen), "left_out": left_out}
+        usable = await load_usable(store)
+    written = sum(1 for each in usable if with_credentials or each.sealed is None)
+    left_out = len(usable) - written
+    about = {"file": str(output), "proxies": written, "left_out": left_out}
     if dry_run:
-        render.print_plan(f"write {len(chosen)} proxies to {output}", about, as_json=as_json)
+        render.print_plan(f"write {written} proxies to {output}", about, as_json=as_json)
         return exits.DONE
-    rows = [{"proxy": _address(settings, each), **_about(each)} for each in chosen]
-    document = {"generated_at": datetime.now(UTC), "count": len(rows), "proxies": rows}
-    _replace_file(output, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
+    try:
+        export_proxies(settings, usable, output, with_credentials=with_credentials)
+    except OSError as error:
+        raise BadInput(f"{output} cannot be written ({error.strerror})", field="output") from None
     if as_json:
         render.print_json(about)
     else:
-        print(f"{len(rows)} proxies written to {output}")
+        print(f"{written} proxies written to {output}")
     if left_out:
         exits.complain(f"{left_out} proxies with credentials were left out", "use --with-credentials")
     return exits.PARTIAL if left_out else exits.DONE
-
-
-async def _load_usable(store: Store) -> list[PooledProxy]:
-    return sorted((await store.proxies.load()).usable, key=lambda each: -each.score)
-
-
-def _address(settings: Settings, proxy: PooledProxy) -> str:
-    opened = open_proxy(settings, proxy.policy)
-    assert opened is not None
-    return _with_credentials(opened)
-
-
-def _with_credentials(proxy: OpenProxy) -> str:
-    if proxy.user is None or proxy.password is None:
-        return proxy.address
-    who = f"{quote(proxy.user.reveal(), safe='')}:{quote(proxy.password.reveal(), safe='')}"
-    return proxy.address.replace("://", f"://{who}@", 1)
-
-
-def _about(proxy: PooledProxy) -> dict[str, Any]:
-    view = proxy_view(proxy)
-    names = ("tier", "score", "latency_ms", "anonymity", "exit_address", "tls", "checked_at")
-    return {name: view[name] for name in names}
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write a private file beside it and rename that: a reader sees the old list or the new one."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise BadInput(f"{path} cannot be written ({error.strerror})", field="output") from None
 
 
 def rm(

@@ -18,6 +18,7 @@ from corral.settings import Settings, load_settings
 from corral.views.proxies import pool_view, progress_view
 from corral.wiring.app import App
 from corral.wiring.proxies.config import load_proxy_config
+from corral.wiring.proxies.live_file import live_file_writer
 from corral.wiring.roles import open_client, open_run_set
 
 _EVERY_S = 0.2
@@ -55,6 +56,8 @@ async def _refresh(settings: Settings, *, no_wait: bool, as_json: bool) -> int:
                 if not await first_of(_follow(app, progress.job_id, shown), stop):
                     return exits.INTERRUPTED
         progress = await app.store.proxies.progress(progress.job_id)
+        if progress.completed_at is not None:
+            await live_file_writer(settings, app.store)(progress)
         run = await app.store.runs.get(progress.job_id)
     return _report(progress, run, as_json=as_json)
 

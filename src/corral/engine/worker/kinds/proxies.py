@@ -14,6 +14,7 @@ from corral.domain.runs.run import PROXY_CHECK, PROXY_REFRESH
 from corral.engine.worker.kinds.spec import KindSpec
 
 _NOTIFY_EVERY = 25
+_MOST_NAMED = 5
 
 
 class ProxyRefreshKind:
@@ -36,7 +37,7 @@ class ProxyRefreshKind:
             report = await frontier.call("import_proxies", {"text": text, "source": document})
             counts.update({name: report[name] for name in ("imported", "updated", "unchanged", "malformed_count")})
             if report["malformed_count"]:
-                problems[source.name] = f"{report['malformed_count']} entries are malformed"
+                problems[source.name] = _describe_malformed(report)
         chunks = await frontier.call("start_checks", {"refresh_id": task.run_id})
         stats: dict[str, Any] = {**counts, "chunks": chunks}
         if not chunks:
@@ -67,6 +68,13 @@ class ProxyCheckKind:
             return found
         await frontier.call("record_checks", {"checks": found})
         return Fetched(_count(found))
+
+
+def _describe_malformed(report: dict[str, Any]) -> str:
+    """Name the first malformed entries, without their text."""
+    where = [f"line {each['line']}" if each["line"] else f"entry {each['index']}" for each in report["malformed"]]
+    named = ", ".join(where[:_MOST_NAMED]) + (", …" if report["malformed_count"] > _MOST_NAMED else "")
+    return f"malformed entries: {report['malformed_count']} ({named})"
 
 
 def _count(found: list[ProxyCheck]) -> dict[str, Any]:
