@@ -11,10 +11,10 @@ from tests.proxies.world import PROXY_ADDRESS, ProxyWorld, cut, proxy_world, rel
 QUICK = {"APP_EGRESS_ALLOW": "127.0.0.0/8:*", "APP_RETRY_BASE_SECONDS": "0.2"}
 
 
-def crawl(folder: Path, world: ProxyWorld) -> Answer:
+def crawl(folder: Path, world: ProxyWorld, policy: str | None = None, **settings: str) -> Answer:
     return Corral(folder)(
-        "crawl", f"{world.site}/", "--depth", "1", "--concurrency", "2", "--proxy", world.address("proxy"), "-o",
-        str(folder / "pages.jsonl"), "--json", "--no-robots", **QUICK,
+        "crawl", f"{world.site}/", "--depth", "1", "--concurrency", "2", "--proxy", policy or world.address("proxy"),
+        "-o", str(folder / "pages.jsonl"), "--json", "--no-robots", **QUICK, **settings,
     )  # fmt: skip
 
 
@@ -53,3 +53,18 @@ def test_a_crawl_ends_when_its_proxy_is_dead(tmp_path: Path) -> None:
         assert done.code == 1
         assert "the proxy of the job could not be used" in done.err + done.out
         assert world.requests == []
+
+
+def test_a_crawl_whose_pool_becomes_empty_ends_partial_and_loses_no_page(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("")
+    with proxy_world({"proxy": take_turns((9, relay), (1, cut))}) as world:  # the check, and eight pages
+        config = {"APP_PROXY_CONFIG": str(tmp_path / "proxies.yaml")}
+        (tmp_path / "proxies.yaml").write_text(f"check: {{judge: '{world.judge}', timeout_s: 2}}\n")
+        (tmp_path / "list.txt").write_text(world.list_text())
+        Corral(tmp_path).here("proxy", "import", str(tmp_path / "list.txt"), **QUICK, **config)
+        Corral(tmp_path)("proxy", "check", **QUICK, **config)
+        done = crawl(tmp_path, world, "pool", **config)
+        assert done.code == 3, done.err
+        stats = done.json["run"]["stats"]
+        assert (stats["done"], stats["failed"], stats["stopped_by"]) == (8, 0, "proxy")
+        assert set(world.callers) == {PROXY_ADDRESS}, "the pool is never bypassed"

@@ -184,6 +184,8 @@ def test_a_fixed_proxy_has_as_many_tries_as_the_run_has_attempts_and_uses_none_o
         entries = ({"detail": "http_500"}, *({"detail": "proxy"} for _ in range(earlier)))
         decided = decide(run._replace(attempts=entries), FIXED_FAULT, RetryPolicy(jitter=0), NOW)
         assert (decided.action, decided.due_in_s) == (action, pause_s)
+        empty = Failed(FailureCode.NETWORK, "none", "no_proxy", stats={"pool_tries": 0})
+        assert decide(run._replace(attempts=entries), empty, RetryPolicy(jitter=0), NOW).action is action
     assert decide(run._replace(max_attempts=1), FIXED_FAULT, RetryPolicy(), NOW).action is RunAction.FAIL
 
 
@@ -209,4 +211,5 @@ def test_faults_of_pool_proxies_are_no_attempts_of_a_page() -> None:
     fixed = [decide_item(3, FIXED_FAULT, plan, NOW, key="k", proxy_faults=earlier) for earlier in (2, 3)]
     assert [(each.to, each.counts_attempt) for each in fixed] == [(ItemState.PENDING, False), (ItemState.FAILED, True)]
     empty = Failed(FailureCode.NETWORK, "none", "no_proxy", stats={"pool_tries": 0})
-    assert decide_item(3, empty, plan, NOW, key="k").to is ItemState.FAILED
+    found = [decide_item(3, empty, plan, NOW, key="k", proxy_faults=earlier) for earlier in (2, 3)]
+    assert [(each.to, each.counts_attempt) for each in found] == [(ItemState.PENDING, False), (ItemState.FAILED, True)]

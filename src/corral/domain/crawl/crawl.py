@@ -62,7 +62,7 @@ class StoppedBy(StrEnum):
 
     BUDGET = "budget"  # max_pages or max_bytes was reached
     TIME = "time"
-    PROXY = "proxy"  # the fixed proxy of the crawl failed again and again
+    PROXY = "proxy"  # its fixed proxy failed again and again, or the pool stayed empty
 
 
 class Counts(NamedTuple):

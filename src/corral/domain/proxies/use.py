@@ -73,10 +73,10 @@ def _has_asked(outcome: Outcome | CrawledPage) -> bool:
 
 def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
     code, detail, status = failure.code, failure.detail, failure.http_status
-    if is_proxy_fault(failure):
-        return Verdict.FAULT
     if detail in _OWN_DETAILS:
         return Verdict.NOTHING
+    if is_proxy_fault(failure):
+        return Verdict.FAULT
     if code in _REFUSED:
         return Verdict.REFUSED
     may_be_made_up = not verifies_tls and (status in _MADE_UP or detail in _SUSPECT_DETAILS)

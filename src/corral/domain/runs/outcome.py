@@ -92,26 +92,31 @@ class Deferred:
         return f"request to {self.host} deferred {_DEFERRED_BY[self.reason]}"
 
 
+PROXY_FAULTS = ("proxy", "no_proxy")
 PROXY_REFUSAL = "proxy_refusal"  # in the statistics: what a proxy answered that does not reach its target
 # The pool loses a proxy with each three faults, so that another try soon gets a better one.
 _MOST_POOL_FAULTS = 20
 
 
 def is_proxy_fault(failure: Failed) -> bool:
-    """True if the proxy cannot be used. If it works and does not reach the site, the site may be at fault."""
-    is_proxy = failure.code is FailureCode.NETWORK and failure.detail == "proxy"
+    """True if the proxy cannot be used, or the pool has none.
+
+    If a proxy works and does not reach the site, the site may be at fault.
+    """
+    is_proxy = failure.code is FailureCode.NETWORK and failure.detail in PROXY_FAULTS
     return is_proxy and PROXY_REFUSAL not in failure.stats
 
 
 def is_fault_of_pool(failure: Failed) -> bool:
     """True if every proxy that the pool gave for a page failed."""
-    return is_proxy_fault(failure) and "pool_tries" in failure.stats
+    return is_proxy_fault(failure) and failure.detail == "proxy" and "pool_tries" in failure.stats
 
 
 def may_try_proxy_again(failure: Failed, earlier: int, attempts: int) -> bool:
     """Return whether a run or page may try again after this fault and `earlier` ones, without counting an attempt.
 
-    A fixed proxy gets as many tries as there are attempts: a dead one fails the run as soon as a dead site would.
+    A fixed proxy, and an empty pool, get as many tries as there are attempts: they fail a run as soon as a dead site
+    would.
     """
     if not is_proxy_fault(failure):
         return False

@@ -293,7 +293,7 @@ def _is_failed_by_proxy(run: Run, failure: Failed) -> bool:
 
 
 def _count_proxy_faults(run: Run) -> int:
-    return [entry.get("detail") for entry in run.attempts].count("proxy")
+    return sum(1 for entry in run.attempts if entry.get("detail") in ("proxy", "no_proxy"))
 
 
 def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
@@ -301,7 +301,8 @@ def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
     due_in_s = 0.0
     if failure.detail != _BROWSER_CRASH:
         pause_s = backoff_s(policy, _count_proxy_faults(run) + 1, seed=run.id)
-        due_in_s = min(_POOL_PAUSE_S, pause_s) if "pool_tries" in failure.stats else pause_s
+        has_others = failure.detail == "proxy" and "pool_tries" in failure.stats
+        due_in_s = min(_POOL_PAUSE_S, pause_s) if has_others else pause_s
     return Transition(
         action=RunAction.RELEASE,
         events=(EventDraft(EventKind.RELEASED, {"reason": failure.detail, **_describe_attempt(failure)}),),

@@ -380,20 +380,16 @@ class _Crawl:
         if state is RunState.PARTIAL:
             return Fetched(stats, problems=problems)
         code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
+        if ran_out is StoppedBy.PROXY and self._proxy.last is not None:
+            detail = self._proxy.last.detail or detail
         said += f": {self._start_failed}" if self._start_failed else ""
         return Failed(code, f"crawl failed: {said}", detail, stats={**stats, "problems": problems})
 
 
 def add_cost(ended: ItemResult, stats: dict[str, Any]) -> ItemResult:
     """Add the cost of a failed page, as its visitor measured it."""
-    spent = Spent.of(stats.get(SPENT) or {})
-    return ended._replace(
-        requests=spent.requests,
-        size=spent.size,
-        browser_ms=spent.browser_ms,
-        cpu_ms=spent.cpu_ms,
-        proxy_nanos=spent.proxy_nanos,
-    )
+    spent = Spent.of(stats.get(SPENT) or {})._asdict()
+    return ended._replace(**{name: number for name, number in spent.items() if name != "took_ms"})
 
 
 def _position(item: Item) -> Position:

@@ -1,4 +1,4 @@
-"""Watches the fixed proxy of a crawl: pauses the crawl while the proxy fails, and ends it if that lasts."""
+"""Watches the proxy of a crawl: pauses the crawl while it cannot be used, and ends the crawl if that lasts."""
 
 import time
 from collections import Counter
@@ -18,6 +18,7 @@ class ProxyWatch:
         self._attempts = attempts
         self._seed = seed
         self._outage = ProxyOutage()
+        self.last: Failed | None = None  # the latest fault
         self._faults: Counter[int] = Counter()  # by item
 
     @property
@@ -32,6 +33,7 @@ class ProxyWatch:
         if not isinstance(ended, Failed) or not is_proxy_fault(ended):
             self._outage.note_answer()
         elif not is_fault_of_pool(ended):
+            self.last = ended
             pause_s = backoff_s(self._policy, self._outage.rounds + 1, seed=self._seed)
             pause_s = pause_s if self._outage.has_answered else min(pause_s, _FIRST_PAUSE_S)
             self._outage.note_fault(time.monotonic(), pause_s)
