@@ -10,13 +10,13 @@ import pytest
 
 from corral.domain.crawl.crawl import CrawlPlan, ItemState
 from corral.domain.crawl.item_decision import decide_item
-from corral.domain.crawl.proxy_outage import ProxyOutage
 from corral.domain.net.pool_policy import Tier
 from corral.domain.ports.proxies import LeasedProxy
 from corral.domain.proxies.blame import Suspicions
 from corral.domain.proxies.checking import ProxyCheck
 from corral.domain.proxies.choice import LeaseRequest
 from corral.domain.proxies.imports import NewProxy
+from corral.domain.proxies.outage import ProxyOutage
 from corral.domain.proxies.use import ProxyUse, Verdict
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import RetryPolicy, decide

@@ -7,7 +7,7 @@ from typing import Any
 from corral.domain.hosts.limiter import host_key_of
 from corral.domain.net.pool_policy import Tier
 from corral.domain.net.url import parse_target
-from corral.domain.proxies.choice import NO_RECORD, SiteRecord, choose_tier, is_refused, tried_again_at
+from corral.domain.proxies.choice import NO_RECORD, SiteRecord, choose_tier, find_next_try, is_refused
 from corral.domain.proxies.pooled import PooledProxy, ProxyState
 from corral.domain.proxies.refresh import RefreshProgress
 
@@ -53,7 +53,7 @@ def tiers_view(site: str, records: Mapping[Tier, SiteRecord], now: float) -> dic
             "good": round(record.at(now).good, 2),
             "refused": round(record.at(now).bad, 2),
             "is_refused": is_refused(record, now),
-            "tried_again_at": _at(tried_again_at(record, now)),
+            "tried_again_at": _at(find_next_try(record, now)),
         }
         for tier, record in ((tier, records.get(tier, NO_RECORD)) for tier in Tier)
     ]

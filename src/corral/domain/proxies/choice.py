@@ -128,7 +128,7 @@ def is_refused(record: SiteRecord, now: float) -> bool:
     return then.good + then.bad >= _ENOUGH and then.share < _REFUSED_BELOW
 
 
-def tried_again_at(record: SiteRecord, now: float) -> float | None:
+def find_next_try(record: SiteRecord, now: float) -> float | None:
     """Return when a refused tier is tried again; None if it is not refused."""
     if not is_refused(record, now):
         return None

@@ -4,7 +4,7 @@ import time
 from collections import Counter
 
 from corral.domain.crawl.item import Item, ItemResult
-from corral.domain.crawl.proxy_outage import ProxyOutage
+from corral.domain.proxies.outage import ProxyOutage
 from corral.domain.runs.outcome import Failed, is_fault_of_pool, is_proxy_fault
 from corral.domain.runs.retry import RetryPolicy, backoff_s
 
