@@ -202,7 +202,7 @@ async def cut(_: FakeProxy, reader: Reader, writer: Writer) -> None:
 
 
 def take_turns(*turns: tuple[int, Behaviour]) -> Behaviour:
-    """A proxy that behaves like this for so many connections each; the last behaviour stays."""
+    """A proxy that changes its behaviour after a number of connections; the last behaviour stays."""
     waiting = [behave for count, behave in turns for _ in range(count)]
 
     async def behave(proxy: FakeProxy, reader: Reader, writer: Writer) -> None:
@@ -234,7 +234,7 @@ BAD_IN_USE: dict[str, Behaviour] = {
     "cuts": cut,
     "certificate": relay,
 }
-TLS = ("certificate",)  # spoken to over TLS, with a certificate that nobody has signed
+TLS = ("certificate",)  # spoken to over TLS, with a certificate that no authority has signed
 
 
 @contextmanager
