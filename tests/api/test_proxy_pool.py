@@ -22,6 +22,8 @@ def test_proxies_are_imported_listed_and_deleted_without_showing_credentials(sta
     for each in found.values():
         assert client.delete(f"/proxies/{each['id']}").json() == {"deleted": 1}
         assert client.get(f"/proxies/{each['id']}").status_code == 404
+    assert client.get("/proxies/tiers").json() == []
+    assert client.get("/proxies/tiers", params={"site": "exa mple"}).json()["error"]["field"] == "site"
     assert client.delete("/proxies").status_code == 422
     assert client.post("/proxies/import", json={}).json()["error"]["field"] == "text"
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from corral.api import render
@@ -23,6 +23,7 @@ class CostRead(BaseModel):
     seconds: float
     browser_seconds: float
     cpu_seconds: float
+    proxy_cost: float = Field(description="part of `cost`: proxies of the pool, by the price when they were used")
     cost: float
     records: int
     per_record: dict[str, float] | None
