@@ -1,12 +1,16 @@
 """Sites that harm those who scrape them, each in its own way."""
 
 import gzip
+import os
 import socket
 import socketserver
-import threading
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+from corral.runtime.process import die_with_parent
 
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n"
 _ZEROS = bytes(64 * 1024)
@@ -32,7 +36,6 @@ def _redirect_loop(connection: socket.socket) -> None:
     connection.sendall(b"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 
 
-# Made once: the honest sites are served by the same process.
 _LINKS = b"".join(b"<a href=/%d>%d</a>" % (n, n) for n in range(100_000))
 _BOMB = gzip.compress(bytes(100 * 1024 * 1024))
 
@@ -88,9 +91,8 @@ class _Server(socketserver.ThreadingTCPServer):
         """A client that leaves is what these sites are made for."""
 
 
-@contextmanager
-def serve_hostility(name: str) -> Iterator[str]:
-    """Serve every path in one hostile way; yield the origin."""
+def serve(name: str) -> None:
+    """Serve every path in one hostile way; print the port."""
     act = HOSTILITIES[name]
 
     class Handler(socketserver.BaseRequestHandler):
@@ -101,13 +103,25 @@ def serve_hostility(name: str) -> Iterator[str]:
             elif request:
                 act(self.request)
 
-    server = _Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        scheme = "https" if name == "broken TLS" else "http"
-        yield f"{scheme}://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with _Server(("127.0.0.1", 0), Handler) as server:
+        sys.stdout.write(f"{server.server_address[1]}\n")
+        sys.stdout.flush()
+        server.serve_forever()
+
+
+@contextmanager
+def serve_hostility(name: str) -> Iterator[str]:
+    """Yield the origin of a hostile site. It has a process of its own: it must not slow down the honest servers."""
+    command = [sys.executable, "-m", "tests.chaos.hostile_site", name, str(os.getpid())]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            scheme = "https" if name == "broken TLS" else "http"
+            yield f"{scheme}://127.0.0.1:{int(process.stdout.readline())}"
+        finally:
+            process.kill()
+
+
+if __name__ == "__main__":
+    die_with_parent(int(sys.argv[2]))
+    serve(sys.argv[1])

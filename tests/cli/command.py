@@ -16,6 +16,7 @@ import pytest
 
 from corral.cli.main import main
 from tests import forked
+from tests.chaos.level import by_level
 from tests.services.sqlite import migrate
 from tests.slack import SLACK
 
@@ -64,7 +65,7 @@ class Corral:
             env=self.environment(settings),
             capture_output=True,
             text=True,
-            timeout=60 * SLACK,
+            timeout=by_level(60 * SLACK, 300),
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Answer(done.returncode, done.stdout, done.stderr)

@@ -46,6 +46,11 @@ class Body:
         self.raw_bytes = 0
         self.truncated = False
 
+    @property
+    def size(self) -> int:
+        """The bytes after decompression, so far."""
+        return len(self._decoded)
+
     def whole(self) -> bytes:
         return bytes(self._decoded)
 
@@ -54,7 +59,7 @@ class Body:
             pass
 
     def feed_in_steps(self, piece: bytes | memoryview) -> Iterator[None]:
-        """Take the piece step by step, for a caller with other work: a small piece may unpack to megabytes."""
+        """Take the piece, and stop before each step: a small piece may unpack to megabytes, and others wait."""
         self.raw_bytes += len(piece)
         if self._unpacker is None:
             self._take(piece)
@@ -91,8 +96,13 @@ class Body:
         limits = self._limits
         if self._unpacker is None or len(self._decoded) <= limits.ratio_from_bytes:
             return
-        if len(self._decoded) > limits.max_ratio * self.raw_bytes:
+        if len(self._decoded) > limits.max_ratio * self._unpacked_bytes:
             raise BodyFault(self._too_large(f"it grows more than {limits.max_ratio} times when unpacked"))
+
+    @property
+    def _unpacked_bytes(self) -> int:
+        """The bytes that became the decoded ones: without the rest of a piece, because a bomb may arrive as one."""
+        return self.raw_bytes - (0 if self._unpacker is None else self._unpacker.unused)
 
     def _overflow(self) -> None:
         if self._truncate:
@@ -101,7 +111,7 @@ class Body:
         raise BodyFault(self._too_large(f"more than {self._max_bytes} bytes"))
 
     def _too_large(self, why: str) -> Failed:
-        ratio = round(len(self._decoded) / max(self.raw_bytes, 1), 1)
+        ratio = round(len(self._decoded) / max(self._unpacked_bytes, 1), 1)
         return fault(
             "limit:body_too_large",
             why,

@@ -32,6 +32,11 @@ class Unpacker(Protocol):
         """True if the stream is complete."""
         ...
 
+    @property
+    def unused(self) -> int:
+        """The bytes of the latest piece that are not decoded yet, as far as the decoder tells."""
+        ...
+
     def unpack(self, data: bytes) -> Iterator[bytes]:
         """Decode the next piece in steps, or raise Corrupt. A caller that stops wastes at most one step."""
         ...
@@ -48,6 +53,10 @@ class _Zlib:
     @property
     def is_whole(self) -> bool:
         return self._inflater is not None and self._inflater.eof
+
+    @property
+    def unused(self) -> int:
+        return 0 if self._inflater is None else len(self._inflater.unconsumed_tail)
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
         try:
@@ -79,6 +88,8 @@ class _Zlib:
 
 
 class _Brotli:
+    unused = 0  # the decoder keeps it to itself
+
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
 
@@ -101,6 +112,8 @@ class _Brotli:
 
 class _Zstd:
     """Frames one after another; skippable frames hold no data. Dictionaries are not supported."""
+
+    unused = 0  # the decoder keeps it to itself
 
     def __init__(self) -> None:
         self._frame = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)

@@ -364,3 +364,15 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
     assert isinstance(outcome, Fetched)
     assert outcome.records == ({"title": "t", "bomb": None},)
     assert outcome.stats["problems"] == {"bomb": "limit:selector"}
+
+
+async def test_a_host_with_expensive_pages_does_not_hold_up_the_pages_of_another() -> None:
+    costly = a_request(b"<p>" + b"".join(b"<a href=/%d>%d</a>" % (n, n) for n in range(40_000)), TITLE)
+    costly = replace(costly, url="http://costly.test/")
+    async with parsing(size=2) as pool:
+        first = [asyncio.create_task(pool.read(costly)) for _ in range(8)]
+        await asyncio.sleep(0)
+        assert isinstance(await pool.read(a_request(ORDINARY, TITLE)), ReadAnswer)
+        assert sum(not each.done() for each in first) >= 4, "in the order of arrival, all of them would be done"
+        for each in first:
+            each.cancel()

@@ -17,6 +17,7 @@ from corral.domain.runs.outcome import Failed
 from corral.fetch.body import Body, BodyFault, BodyFull, content_coding
 from corral.fetch.egress.dns import PinnedAddress
 from corral.fetch.faults import fault
+from corral.fetch.large_bodies import BodyPace
 from corral.fetch.limits import FetchLimits
 
 WIRE_ERRORS: tuple[type[Exception], ...] = (
@@ -215,12 +216,15 @@ def _client_limits_gaps(limits: FetchLimits, first_byte_s: float | None) -> bool
 
 
 async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
-    clock = asyncio.get_running_loop().time
+    clock, pace = asyncio.get_running_loop().time, BodyPace()
     async with asyncio.timeout(gap_s) as timeout, answer.stream() as pieces:
         async for piece in pieces:
             if isinstance(piece, memoryview):
+                timeout.reschedule(None)  # the host causes none of these waits
                 for _ in body.feed_in_steps(piece):
-                    await asyncio.sleep(0)  # a bomb must not hold up the requests to other hosts
+                    await asyncio.sleep(0)
+                    await pace.wait(body.size)
+                await pace.wait(body.size)
             timeout.reschedule(clock() + gap_s)
 
 
