@@ -73,3 +73,22 @@ def test_stopping_one_site_leaves_the_others_alone(corral: Corral) -> None:
     told = corral.here("site", "watch", queued["campaign_id"], "--json").json
     assert [each["status"] for each in told["sites"]] == ["cancelled", "queued"]
     assert second["status"] == "queued"
+
+
+def test_memory_and_proxy_of_a_site_are_its_own(corral: Corral) -> None:
+    heavy = {"/0": Page(raw="<p>a</p>" * 120_000)}  # takes some tens of megabytes to read
+    with served(heavy) as free, served(heavy) as bound, served(pages(1)) as proxied:
+        write_config(corral, bound, "memory_mib: 16\n")
+        write_config(corral, proxied, "proxy_policy: http://127.0.0.1:9\n")  # nothing listens there
+        given = [f"{site.url}/0" for site in (free, bound, proxied)]
+        answer = corral(
+            "site", "scrape", *given, "--json", APP_RETRY_BASE_SECONDS="0.01", APP_EGRESS_ALLOW="127.0.0.0/8:*"
+        )
+    assert answer.code == 3, answer.err
+    states = {each["site"]: each["status"] for each in answer.json["sites"]}
+    names = [each.url.removeprefix("http://") for each in (free, bound, proxied)]
+    assert [states[name] for name in names] == ["completed", "failed", "failed"]
+    assert sum(proxied.hits.values()) == 0, "no request without the proxy"
+    told = {each["site"]: each for each in corral.here("site", "report", "--json").json["sites"]}
+    assert [told[name]["errors"] for name in names[:2]] == [{}, {"limit": 1}]
+    assert "proxy" in told[names[2]]["error_message"], told[names[2]]
