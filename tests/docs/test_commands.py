@@ -60,6 +60,8 @@ def test_a_printed_command_works(
     block: str, running: Stack, programs: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     settings = {}
+    if "corral loop" in block:  # the node of the others would look for the inventory in its own folder
+        settings = {"APP_DATA_DIR": str(tmp_path / "var")}
     if "corral db migrate-to" in block:
         settings = {"APP_DATA_DIR": str(tmp_path / "var")}
         bring_up(tmp_path / "var/corral.db")

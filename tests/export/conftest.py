@@ -1,3 +1,3 @@
-from tests.store.conftest import migrated_postgres, postgres_connection, postgres_url, shared_url
+from tests.store.conftest import migrated_postgres, postgres_url, shared_url, table_cleaner
 
-__all__ = ["migrated_postgres", "postgres_connection", "postgres_url", "shared_url"]
+__all__ = ["migrated_postgres", "postgres_url", "shared_url", "table_cleaner"]

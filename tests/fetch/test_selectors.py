@@ -14,6 +14,7 @@ from tests.chaos.level import LEVEL
 from tests.domain.runs.builders import A_RUN, NOW
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
+from tests.slack import SLACK
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
@@ -47,7 +48,7 @@ async def test_a_recipe_that_takes_too_long_costs_its_own_field_only(
     arena: Arena, recipe: dict[str, Any], executor: str
 ) -> None:
     fields = ("title", recipe, {"name": "price", "css": ".price", "regex": "a{3}"})
-    outcome = await arena.run(executor, arena.den.url("/selectors"), *fields, timeout_s=30)
+    outcome = await arena.run(executor, arena.den.url("/selectors"), *fields, timeout_s=30 * SLACK)
     assert isinstance(outcome, Fetched), outcome
     assert outcome.records == ({"title": "Page", "slow": None, "price": "aaa"},)
     assert outcome.missing == ("slow",)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from corral.domain.runs.outcome import Failed, Fetched
@@ -15,7 +16,7 @@ from corral.domain.scripts.limits import ScriptLimits
 from corral.scripts.executor import ScriptExecutor
 from corral.scripts.launcher import ScriptHost
 from tests.scripts.builders import code_of, execute, processes_of, python_task, script_executor, script_task
-from tests.waiting import until
+from tests.waiting import block_until, until
 
 LOW = ScriptLimits(memory_mib=256, processes=64, output_mib=4, records=1000, file_mib=8, cpu_s=1)
 FORK_BOMB = "import os\nwhile True:\n    os.fork()"
@@ -207,6 +208,21 @@ async def test_nothing_outlives_the_script_host(number: signal.Signals) -> None:
     assert code_of(await executing) == "unknown:script_host"
     await until(lambda: processes_of(task.run_id) == [])
     # The next script gets a new host.
+    assert isinstance(await execute(executor, script_task("true")), Fetched)
+    await host.close()
+
+
+def _is_alive(pid: int | None) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+async def test_a_host_that_died_unnoticed_is_replaced() -> None:
+    host = ScriptHost()
+    executor = ScriptExecutor(host)
+    assert isinstance(await execute(executor, script_task("true")), Fetched)
+    assert host.pid is not None
+    os.kill(host.pid, signal.SIGKILL)
+    block_until(lambda: not _is_alive(host.pid))  # the loop does not run meanwhile: asyncio does not know it yet
     assert isinstance(await execute(executor, script_task("true")), Fetched)
     await host.close()
 

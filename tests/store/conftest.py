@@ -38,23 +38,45 @@ def migrated_postgres(postgres: services.PostgresCluster) -> str:
     return url
 
 
+class TableCleaner:
+    """Empties the tables for all tests by one connection: a new one would have to learn about each of them first."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._connection = psycopg.connect(url)
+
+    def clean(self) -> None:
+        try:
+            self._delete()
+        except psycopg.OperationalError:  # a test has ended every connection
+            self.close()
+            self._connection = psycopg.connect(self._url)
+            self._delete()
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _delete(self) -> None:
+        execute = self._connection.execute
+        with self._connection.transaction():
+            execute("SET LOCAL session_replication_role = replica")  # in whatever order
+            deleted = sum(execute(statement, prepare=True).rowcount for statement in _DELETIONS)
+            # Thirty times as quick as to make every table anew, unless many rows would be left behind as dead ones.
+            if deleted > _MANY:
+                execute(f"TRUNCATE {_TABLES}".encode())
+
+
 @pytest.fixture(scope="session")
-def postgres_connection(migrated_postgres: str) -> Iterator["psycopg.Connection[Any]"]:
-    """One connection empties the tables for all tests: a new one would have to learn about each of them first."""
-    with psycopg.connect(migrated_postgres) as connection:
-        yield connection
+def table_cleaner(migrated_postgres: str) -> Iterator[TableCleaner]:
+    cleaner = TableCleaner(migrated_postgres)
+    yield cleaner
+    cleaner.close()
 
 
 @pytest.fixture
-def postgres_url(migrated_postgres: str, postgres_connection: "psycopg.Connection[Any]") -> str:
+def postgres_url(migrated_postgres: str, table_cleaner: TableCleaner) -> str:
     """A PostgreSQL database with the tables and nothing in them."""
-    execute = postgres_connection.execute
-    with postgres_connection.transaction():
-        execute("SET LOCAL session_replication_role = replica")  # in whatever order
-        deleted = sum(execute(statement, prepare=True).rowcount for statement in _DELETIONS)
-        # Thirty times as quick as to make every table anew, unless many rows would be left behind as dead ones.
-        if deleted > _MANY:
-            execute(f"TRUNCATE {_TABLES}".encode())
+    table_cleaner.clean()
     return migrated_postgres
 
 

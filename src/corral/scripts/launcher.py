@@ -46,10 +46,14 @@ class ScriptHost:
     async def start(self, request: StartRequest) -> ScriptPipes:
         """Start a script; the report pipe says how it ended."""
         async with self._starting:
-            if self._link is None or self._process is None or self._process.returncode is not None:
-                await self._start_host()
-        assert self._link is not None
-        return _send(self._link, request)
+            try:
+                try:
+                    return _send(await self._find_host(), request)
+                except ConnectionError:
+                    # The host has died, and asyncio has not noticed it yet.
+                    return _send(await self._start_host(), request)
+            except OSError as error:
+                raise HostUnavailable(error.strerror or str(error)) from None
 
     async def close(self) -> None:
         """End the host, and with it every script."""
@@ -65,7 +69,13 @@ class ScriptHost:
                 await self._process.wait()
         self._process, self._link = None, None
 
-    async def _start_host(self) -> None:
+    async def _find_host(self) -> socket.socket:
+        """Return the link to the running host; start one if there is none."""
+        if self._link is None or self._process is None or self._process.returncode is not None:
+            return await self._start_host()
+        return self._link
+
+    async def _start_host(self) -> socket.socket:
         if self._link is not None:
             self._link.close()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -80,13 +90,14 @@ class ScriptHost:
                 cwd="/",
                 env={name: os.environ[name] for name in _HOST_VARIABLES if name in os.environ},
             )
-        except OSError as error:
+        except OSError:
             ours.close()
-            raise HostUnavailable(error.strerror or str(error)) from None
+            raise
         finally:
             theirs.close()
         ours.setblocking(True)
         self._link = ours
+        return ours
 
 
 def _send(link: socket.socket, request: StartRequest) -> ScriptPipes:
@@ -99,10 +110,10 @@ def _send(link: socket.socket, request: StartRequest) -> ScriptPipes:
             ours.append(write if name == "control" else read)
             theirs.append(read if name == "control" else write)
         socket.send_fds(link, [b"start"], theirs)
-    except OSError as error:
+    except OSError:
         for descriptor in ours:
             os.close(descriptor)
-        raise HostUnavailable(error.strerror or str(error)) from None
+        raise
     finally:
         for descriptor in theirs:
             os.close(descriptor)

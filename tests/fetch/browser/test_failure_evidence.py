@@ -19,6 +19,7 @@ from corral.files.artifacts import ArtifactFolder
 from tests.fetch.browsing import a_task, browsing, engine_of, serve
 from tests.fetch.hostile import ROUTES, Hostile, redirect_to
 from tests.slack import SLACK
+from tests.waiting import until
 
 pytestmark = pytest.mark.browser
 
@@ -129,11 +130,16 @@ async def test_a_crashed_page_fails_as_before(
 ) -> None:
     await browser.execute(a_task(hostile.url("/"), "title"))
     running = asyncio.create_task(browser.execute(a_task(hostile.url("/"), "warranty")))
-    await asyncio.sleep(0.5)
+    await until(lambda: _is_loaded(browser))
     await engine_of(browser).browser.close()
     outcome = await running
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail, outcome.artifacts) == ("unknown", "browser_crash", ())
+
+
+async def _is_loaded(browser: BrowserExecutor) -> bool:
+    pages = [page for context in engine_of(browser).browser.contexts for page in context.pages]
+    return any([await page.title() == "A page" for page in pages])
 
 
 async def test_html_is_cut_and_holds_no_value_of_the_session(
