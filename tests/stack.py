@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 
 from tests import forked
-from tests.forked.process import Process, started
+from tests.forked.process import Process, start_process
 from tests.services.ports import free_port
 from tests.services.sqlite import migrate
 from tests.slack import SLACK
@@ -50,7 +50,7 @@ class Stack:
     def run(self, run_id: str) -> dict[str, Any]:
         return dict(self.client.get(f"/jobs/runs/{run_id}").json())
 
-    def ended(self, run_id: str, within_s: float = 30.0) -> dict[str, Any]:
+    def wait_for_end(self, run_id: str, within_s: float = 30.0) -> dict[str, Any]:
         deadline = time.monotonic() + within_s * SLACK
         looks = pauses()
         while (run := self.run(run_id))["status"] not in TERMINAL:
@@ -89,7 +89,9 @@ def environment(data_dir: Path, **settings: str) -> dict[str, str]:
 def demo_site() -> Iterator[str]:
     port = free_port()
     with open(os.devnull, "wb") as sink:  # noqa: PTH123
-        process = started(["--port", str(port)], module="corral.demo", env=os.environ, cwd=Path.cwd(), stdout=sink)
+        process = start_process(
+            ["--port", str(port)], module="corral.demo", env=os.environ, cwd=Path.cwd(), stdout=sink
+        )
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/robots.txt", process)
@@ -107,7 +109,7 @@ def corral_up(folder: Path, site: str, verb: str = "up", **settings: str) -> Ite
         migrate(folder / "var/corral.db")
     log = folder / "corral.log"
     with log.open("ab") as sink:
-        process = started([verb, "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
+        process = start_process([verb, "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/ready", process, log)
@@ -126,7 +128,7 @@ def corral_distributed(folder: Path, site: str, database_url: str, broker_url: s
     variables = environment(folder / "var", **told, **settings)
     with (
         celery_worker(folder, variables, "--beat"),
-        serving(folder, variables) as (url, process),
+        serve_api(folder, variables) as (url, process),
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         yield Stack(url, site, folder / "var", process, client, folder / "api.log", variables)
@@ -136,7 +138,7 @@ def corral_distributed(folder: Path, site: str, database_url: str, broker_url: s
 def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> Iterator[Process]:
     """A worker that has said that it works."""
     with (folder / "worker.log").open("ab") as log:
-        process = started(["worker", "--json", *arguments], env=variables, cwd=folder, stderr=log)
+        process = start_process(["worker", "--json", *arguments], env=variables, cwd=folder, stderr=log)
     assert process.stdout is not None
     try:
         said = process.stdout.readline()
@@ -148,11 +150,11 @@ def celery_worker(folder: Path, variables: dict[str, str], *arguments: str) -> I
 
 
 @contextmanager
-def serving(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, Process]]:
+def serve_api(folder: Path, variables: dict[str, str]) -> Iterator[tuple[str, Process]]:
     """The API alone."""
     port, log = free_port(), folder / "api.log"
     with log.open("ab") as sink:
-        process = started(["serve", "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
+        process = start_process(["serve", "--port", str(port)], env=variables, cwd=folder, stdout=sink, stderr=sink)
     url = f"http://127.0.0.1:{port}"
     try:
         _wait(f"{url}/ready", process, log)

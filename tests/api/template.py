@@ -71,7 +71,7 @@ def list_job(stack: Stack, shop: Site, **options: Any) -> dict[str, Any]:
 
 
 def run_job(stack: Stack, job: dict[str, Any], **overrides: Any) -> dict[str, Any]:
-    return stack.ended(stack.start(job, strategy="http", **overrides)["id"])
+    return stack.wait_for_end(stack.start(job, strategy="http", **overrides)["id"])
 
 
 def build_history(stack: Stack, shop: Site, job: dict[str, Any], runs: int = HISTORY) -> None:

@@ -14,7 +14,7 @@ def test_a_channel_is_written_shown_without_its_secrets_tested_and_deleted(stack
     assert "canary" not in written.text + listed.text
 
     run = stack.client.post(f"{path}/test").json()
-    ended = stack.ended(run["id"])
+    ended = stack.wait_for_end(run["id"])
     assert (ended["kind"], ended["status"], ended["failure_code"]) == ("alert", "failed", "policy")
     assert "canary" not in str(ended)
 
@@ -39,7 +39,7 @@ def test_a_bad_channel_is_refused(stack: Stack) -> None:
 def test_the_report_of_a_campaign_is_json_and_text(stack: Stack) -> None:
     body = {"sites": {"first": [f"{stack.site}/articles"]}}
     campaign = stack.client.post("/sites/campaigns", json=body).json()
-    stack.ended(campaign["sites"][0]["job_id"])
+    stack.wait_for_end(campaign["sites"][0]["job_id"])
     path = f"/sites/campaigns/{campaign['campaign_id']}/report"
     report = stack.client.get(path).json()
     assert (report["status"], report["done"], report["look_at"]) == ("completed", 1, [])

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 
 def run_that_fails(stack: Stack) -> dict[str, Any]:
     run = stack.start(stack.job("/blocked", strategy="browser", max_attempts=1))
-    ended = stack.ended(run["id"])
+    ended = stack.wait_for_end(run["id"])
     assert (ended["status"], ended["failure_code"]) == ("failed", "blocked")
     return ended
 
@@ -69,7 +69,7 @@ def test_what_is_not_an_artifact_of_this_run_is_not_found(stack: Stack) -> None:
 
 def test_a_good_run_leaves_nothing(stack: Stack) -> None:
     run = stack.start(stack.job("/articles", strategy="browser"))
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
     assert list_artifacts(stack, run) == []
 
 
@@ -85,7 +85,7 @@ def test_an_intervention_comes_with_a_screenshot(stack: Stack) -> None:
     session = {"cookies": [log_in(stack.site)]}
     resolved = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session}).json()
     assert resolved["screenshot"] == waiting["screenshot"]
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
 
     run = stack.start(a_job(stack))
     stack.until(run["id"], "waiting_for_human")

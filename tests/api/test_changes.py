@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests import forked
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.export import reading
 from tests.stack import Stack
 
@@ -50,7 +50,7 @@ def a_job(stack: Stack, site: Site, **said: Any) -> dict[str, Any]:
 
 
 def collect(stack: Stack, job: dict[str, Any]) -> dict[str, Any]:
-    return stack.ended(stack.start(job)["id"])
+    return stack.wait_for_end(stack.start(job)["id"])
 
 
 def changes(stack: Stack, job: dict[str, Any], **query: Any) -> dict[str, Any]:
@@ -64,7 +64,7 @@ def counts(**some: int) -> dict[str, int]:
 
 
 def test_a_row_is_recognized_by_its_key_under_another_url(stack: Stack) -> None:
-    with served(a_shop(a="1", b="2", c="3")) as site:
+    with serve_site(a_shop(a="1", b="2", c="3")) as site:
         job = a_job(stack, site)
         assert job["record_key"] == "sku"
         first = collect(stack, job)
@@ -85,7 +85,7 @@ def test_a_row_is_recognized_by_its_key_under_another_url(stack: Stack) -> None:
 
 
 def test_the_url_of_its_page_identifies_a_row_without_a_key(stack: Stack) -> None:
-    with served(a_shop(a="1", b="2")) as site:
+    with serve_site(a_shop(a="1", b="2")) as site:
         job = a_job(stack, site, record_key=None, fields=[*FIELDS, {"name": "seen", "page": "time"}])
         collect(stack, job)
         site.pages["/p/a-1"] = a_product("a", "9")
@@ -96,7 +96,7 @@ def test_the_url_of_its_page_identifies_a_row_without_a_key(stack: Stack) -> Non
 
 
 def test_a_run_that_was_not_complete_declares_nothing_gone_and_is_not_compared_with(stack: Stack) -> None:
-    with served(a_shop(a="1", b="2", c="3")) as site:
+    with serve_site(a_shop(a="1", b="2", c="3")) as site:
         job = a_job(stack, site)
         first = collect(stack, job)
         site.pages["/p/c-3"] = Page(status=400)
@@ -119,7 +119,7 @@ def test_a_list_that_was_read_up_to_a_limit_declares_nothing_gone(stack: Stack, 
     shop = a_shop(a="1", b="2", c="3")
     shop |= {"/list": a_list("/p/a-1", "/p/b-2", following="/list?page=2"), "/list?page=2": a_list("/p/c-3")}
     links = {"item_links": "h2 > a", "pagination": "a.next"}
-    with served(shop) as site:
+    with serve_site(shop) as site:
         job = a_job(stack, site, list_config={**links, **config})
         assert collect(stack, job)["status"] == "completed"
         site.pages |= {"/list": a_list("/p/c-3", "/p/a-1", following="/list?page=2"), "/list?page=2": a_list("/p/b-2")}
@@ -130,7 +130,7 @@ def test_a_list_that_was_read_up_to_a_limit_declares_nothing_gone(stack: Stack, 
 
 
 def test_keys_that_are_missing_or_doubled_are_named_and_no_row_is_lost(stack: Stack) -> None:
-    with served(a_shop(a="1", b="2", c="3", d="4")) as site:
+    with serve_site(a_shop(a="1", b="2", c="3", d="4")) as site:
         site.pages["/p/b-2"] = a_product("a", "2")
         site.pages["/p/c-3"] = a_product(None, "3")
         job = a_job(stack, site)
@@ -148,7 +148,7 @@ def test_keys_that_are_missing_or_doubled_are_named_and_no_row_is_lost(stack: St
 
 
 def test_a_change_of_the_key_begins_anew(stack: Stack) -> None:
-    with served(a_shop(a="1", b="2")) as site:
+    with serve_site(a_shop(a="1", b="2")) as site:
         job = a_job(stack, site)
         first = collect(stack, job)
         answer = stack.client.patch(f"/jobs/{job['id']}", json={"record_key": ["sku", "price"]})
@@ -163,7 +163,7 @@ def test_a_change_of_the_key_begins_anew(stack: Stack) -> None:
 
 def test_a_job_of_one_page_has_one_row_and_the_time_of_the_fetch_is_no_change(stack: Stack) -> None:
     single: dict[str, Any] = {"crawl_mode": "single", "list_config": None, "record_key": None}
-    with served({"/p": a_product("a", "1")}) as site:
+    with serve_site({"/p": a_product("a", "1")}) as site:
         fields = [*FIELDS, {"name": "seen", "page": "time"}]
         job = a_job(stack, site, target_url=f"{site.url}/p", fields=fields, **single)
         assert collect(stack, job)["status"] == "completed"
@@ -188,7 +188,7 @@ def test_a_key_that_is_no_field_is_refused(stack: Stack, key: Any) -> None:
 
 def test_pages_of_changes_follow_each_other(stack: Stack) -> None:
     prices = {f"s{number}": str(number) for number in range(7)}
-    with served(a_shop(**prices)) as site:
+    with serve_site(a_shop(**prices)) as site:
         job = a_job(stack, site)
         collect(stack, job)
         site.pages = a_shop(**{sku: price + "0" for sku, price in list(prices.items())[:4]})
@@ -214,7 +214,7 @@ def run_command(stack: Stack, folder: Path, *arguments: str) -> "subprocess.Comp
 
 
 def test_only_changes_are_exported_in_every_format(stack: Stack, tmp_path: Path) -> None:
-    with served(a_shop(a="1", b="2", c="3")) as site:
+    with serve_site(a_shop(a="1", b="2", c="3")) as site:
         job = a_job(stack, site)
         first = collect(stack, job)
         site.pages = a_shop(a="1", b="20", d="4")
@@ -254,7 +254,7 @@ def test_only_changes_are_exported_in_every_format(stack: Stack, tmp_path: Path)
 
 
 def test_an_export_of_a_run_that_was_not_complete_has_no_gone_rows(stack: Stack, tmp_path: Path) -> None:
-    with served(a_shop(a="1", b="2", c="3")) as site:
+    with serve_site(a_shop(a="1", b="2", c="3")) as site:
         job = a_job(stack, site)
         collect(stack, job)
         site.pages["/p/a-1"] = a_product("a", "10")

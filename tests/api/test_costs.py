@@ -6,7 +6,7 @@ from tests.stack import Stack
 def test_a_budget_ends_a_job_as_partial_and_its_cost_is_known(stack: Stack) -> None:
     job = stack.job("/", crawl_mode="crawl", budget={"requests": 4})
     assert job["budget"] == {"requests": 4}
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert run["status"] == "partial", run
     assert run["stats"]["budget"] == "budget.requests"
     assert run["stats"]["left_out"]["budget.requests"] > 0
@@ -28,7 +28,7 @@ def test_a_budget_ends_a_job_as_partial_and_its_cost_is_known(stack: Stack) -> N
 
 def test_the_cost_of_a_page_counts_every_attempt(stack: Stack) -> None:
     job = stack.job("/articles")
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     cost = stack.client.get(f"/jobs/runs/{run['id']}/cost").json()
     assert cost["requests"] >= 1
     assert cost["bytes"] > 0
@@ -49,7 +49,7 @@ def test_a_budget_that_means_nothing_is_refused(stack: Stack) -> None:
 
 def test_a_budget_ends_a_job_of_one_page_as_partial_instead_of_a_retry(stack: Stack) -> None:
     job = stack.job("/broken", validate=False, budget={"requests": 1})
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("partial", "limit", "budget"), run
     assert run["stats"]["left_out"] == {"budget.requests": 1}
     assert len(run["engine_attempts"]) == 1

@@ -131,7 +131,7 @@ def collect(stack: Stack, api: Api, **config: Any) -> tuple[dict[str, Any], int]
     body = {"target_url": f"{api.url}/", "crawl_mode": "list", "fields": ["title"], "list_config": links}
     answer = stack.client.post("/jobs", json=body)
     assert answer.status_code == 200, answer.text
-    run = stack.ended(stack.start(answer.json())["id"], within_s=120)
+    run = stack.wait_for_end(stack.start(answer.json())["id"], within_s=120)
     return run, len(stack.client.get(f"/jobs/runs/{run['id']}/records?limit=200").json())
 
 

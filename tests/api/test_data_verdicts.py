@@ -17,13 +17,13 @@ from tests.api.template import (
     records_of,
     run_job,
 )
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.stack import Stack
 
 
 @pytest.fixture
 def shop() -> Iterator[Site]:
-    with served(a_shop(an_item)) as shop:
+    with serve_site(a_shop(an_item)) as shop:
         yield shop
 
 
@@ -106,7 +106,7 @@ def test_a_crawl_without_a_job_is_judged_by_earlier_crawls_of_the_same_plan(stac
     def crawl(**options: Any) -> dict[str, Any]:
         body = {"url": f"{shop.url}/list", "page_fields": [{"match": "/item/*", "fields": FIELDS}], **options}
         task = stack.client.post("/scraping/async-scrape", json=body).json()
-        return stack.ended(task["task_id"])
+        return stack.wait_for_end(task["task_id"])
 
     for seed in range(HISTORY):
         shop.pages.update(a_shop(an_item, seed=seed))

@@ -77,7 +77,7 @@ def test_a_key_with_another_body_is_refused(stack: Stack) -> None:
 
 def test_records_are_listed_counted_and_deleted(stack: Stack) -> None:
     job = stack.job("/articles")
-    runs = [stack.ended(stack.start(job)["id"]) for _ in range(3)]
+    runs = [stack.wait_for_end(stack.start(job)["id"]) for _ in range(3)]
     found = stack.client.get("/jobs/records", params={"job_id": job["id"]}).json()
     assert [record["run_id"] for record in found] == [run["id"] for run in runs][::-1]
     assert set(found[0]) == {"id", "run_id", "data", "created_at", "details", "verdict"}
@@ -100,7 +100,7 @@ def test_health_readiness_and_metrics(stack: Stack) -> None:
     assert health["components"]["database"]["status"] == "up"
     assert health["components"]["workers"]["count"] == 1
     assert stack.client.get("/ready").json() == {"ready": True}
-    stack.ended(stack.start(stack.job("/articles"))["id"])
+    stack.wait_for_end(stack.start(stack.job("/articles"))["id"])
     metrics = stack.client.get("/metrics").text
     assert 'corral_runs{state="queued"}' in metrics
     if stack.environment.get("APP_TRANSPORT") != "celery":  # there, whoever executes counts
@@ -137,7 +137,7 @@ def test_a_schedule_really_starts_runs_once_per_slot(stack: Stack) -> None:
     stack.client.patch(f"/jobs/{job['id']}", json={"frequency": "on_demand"})
     slots = [stack.client.get(f"/jobs/runs/{run['id']}/events").json()[0]["meta"]["slot"] for run in runs]
     assert len(slots) == len(set(slots)) <= 2, "a minute may have begun meanwhile"
-    assert stack.ended(runs[-1]["id"])["status"] == "completed"
+    assert stack.wait_for_end(runs[-1]["id"])["status"] == "completed"
 
 
 def _a_minute_later(stack: Stack, job_id: str) -> None:

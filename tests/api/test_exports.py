@@ -20,7 +20,7 @@ from corral.api.http.limits import HttpLimits
 from corral.api.server import make_server
 from corral.domain.errors import StorageUnavailable
 from corral.export.formats import Format
-from tests.engine.crawl.site import served, tree
+from tests.engine.crawl.site import serve_site, tree
 from tests.engine.crawl.tasks import submit, wait_for_task
 from tests.export import reading
 from tests.export.fill import fill_crawl
@@ -39,7 +39,7 @@ def many(stack: Stack) -> str:
 
 
 def test_a_task_is_exported_in_the_format_it_asked_for(stack: Stack) -> None:
-    with served(tree(width=3, depth=1)) as site:
+    with serve_site(tree(width=3, depth=1)) as site:
         tasks = {
             kind: submit(stack, f"{site.url}/", export_format=kind) for kind in ("json", "csv", "jsonl", "parquet")
         }
@@ -60,7 +60,7 @@ def test_a_task_is_exported_in_the_format_it_asked_for(stack: Stack) -> None:
 
 
 def test_kept_pages_are_an_archive(stack: Stack) -> None:
-    with served(tree(width=2, depth=1)) as site:
+    with serve_site(tree(width=2, depth=1)) as site:
         task = submit(stack, f"{site.url}/", keep_pages=True)
         wait_for_task(stack, task)
     answer = stack.client.get(f"/scraping/tasks/{task}/export", params={"format": "warc"}).raise_for_status()
@@ -84,7 +84,7 @@ def _rows(kind: str, data: bytes) -> list[dict[str, str]]:
 
 def test_what_cannot_be_exported_is_said_before_the_first_byte(stack: Stack, many: str) -> None:
     page = stack.start(stack.job())["id"]
-    stack.ended(page)
+    stack.wait_for_end(page)
     refusals = {
         f"/jobs/runs/{UNKNOWN}/export": (404, "not_found"),
         f"/scraping/tasks/{page}/export": (404, "not_found"),
@@ -167,7 +167,7 @@ class _Broken:
 
 
 @contextlib.asynccontextmanager
-async def _serving(app: _Broken) -> AsyncIterator[str]:
+async def _serve(app: _Broken) -> AsyncIterator[str]:
     socket = bind_listener("127.0.0.1", 0)
     connections = Connections(HttpLimits(send_timeout_s=0.3))
     server = make_server(app, connections, lambda *_: None, lambda _: [])
@@ -182,7 +182,7 @@ async def _serving(app: _Broken) -> AsyncIterator[str]:
 
 async def test_half_a_file_is_not_taken_for_a_whole_one() -> None:
     app = _Broken()
-    async with _serving(app) as url, httpx.AsyncClient() as client:
+    async with _serve(app) as url, httpx.AsyncClient() as client:
         with pytest.raises(httpx.RemoteProtocolError):
             await client.get(f"{url}/broken")
         assert app.closed == 1

@@ -53,12 +53,12 @@ def test_runs_started_afterwards_use_them(stack: Stack) -> None:
         {"name": "title", "css": "h1"},
         {"name": "links", "css": "li.article a", "attr": "href", "all": True},
     )
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert record["data"]["title"] == "Articles"
     assert len(record["data"]["links"]) == 10
     stack.client.delete(f"{path_of(job)}/title").raise_for_status()
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert list(record["data"]) == ["title", "links"]
 

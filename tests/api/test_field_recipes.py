@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 SHOP = (
@@ -21,10 +21,10 @@ ROWS: dict[str, Any] = {
 
 
 def collect(stack: Stack, *fields: Any, raw: str = SHOP) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    with served({"/": Page(raw=raw), "/robots.txt": Page(status=404)}) as site:
+    with serve_site({"/": Page(raw=raw), "/robots.txt": Page(status=404)}) as site:
         answer = stack.client.post("/jobs", json={"target_url": site.url + "/", "fields": list(fields)})
         assert answer.status_code == 200, answer.text
-        run = stack.ended(stack.start(dict(answer.json()), strategy="http")["id"])
+        run = stack.wait_for_end(stack.start(dict(answer.json()), strategy="http")["id"])
         return run, stack.client.get(f"/jobs/runs/{run['id']}/records").json()
 
 

@@ -25,7 +25,7 @@ def test_the_stream_of_a_job_brings_only_its_runs(stack: Stack) -> None:
     thread = threading.Thread(target=listen)
     thread.start()
     assert connected.wait(10)
-    unwanted = stack.ended(stack.start(other)["id"])
+    unwanted = stack.wait_for_end(stack.start(other)["id"])
     wanted = stack.start(ours)
     thread.join(20)
     assert not thread.is_alive()

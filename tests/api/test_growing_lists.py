@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from corral.fetch.browser.launch_args import find_chromium
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.stack import Stack
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
@@ -33,7 +33,7 @@ _ON_SCROLL = """addEventListener("scroll", () => {
   if (innerHeight + scrollY > document.body.scrollHeight - 100) load(); });"""
 
 
-def growing(pages: int, each: int, more: str, put: str, script: str) -> dict[str, Page]:
+def build_growing_site(pages: int, each: int, more: str, put: str, script: str) -> dict[str, Page]:
     site = {
         "/": Page(raw=_SHELL.format(pages=pages, more=more, put=put, script=script)),
         "/robots.txt": Page(status=404),
@@ -50,22 +50,22 @@ def collect(stack: Stack, site: Site, **config: Any) -> tuple[dict[str, Any], se
     body = {"target_url": f"{site.url}/", "crawl_mode": "list", "fields": ["title"], "list_config": links}
     answer = stack.client.post("/jobs", json=body)
     assert answer.status_code == 200, answer.text
-    run = stack.ended(stack.start(answer.json())["id"], within_s=120)
+    run = stack.wait_for_end(stack.start(answer.json())["id"], within_s=120)
     records = stack.client.get(f"/jobs/runs/{run['id']}/records?limit=200").json()
     return run, {record["data"]["url"].partition("/item/")[2] for record in records}
 
 
 _BUTTON = "<button class=more>Weitere Lampen anzeigen</button>"
 SHAPES: dict[str, tuple[dict[str, Page], Any]] = {
-    "button": (growing(4, 3, _BUTTON, _APPEND, _ON_PRESS), "load_more"),
-    "button found by itself": (growing(4, 3, _BUTTON, _APPEND, _ON_PRESS), "auto"),
-    "scrolling": (growing(4, 12, "<p style='height:900px'>", _APPEND, _ON_SCROLL), "scroll"),
+    "button": (build_growing_site(4, 3, _BUTTON, _APPEND, _ON_PRESS), "load_more"),
+    "button found by itself": (build_growing_site(4, 3, _BUTTON, _APPEND, _ON_PRESS), "auto"),
+    "scrolling": (build_growing_site(4, 12, "<p style='height:900px'>", _APPEND, _ON_SCROLL), "scroll"),
     "pager without addresses": (
-        growing(4, 3, "<a href='#' class='more go'>&gt;</a>", _REPLACE, _ON_PRESS),
+        build_growing_site(4, 3, "<a href='#' class='more go'>&gt;</a>", _REPLACE, _ON_PRESS),
         {"mode": "load_more", "css": "a.go"},
     ),
     "by XPath": (
-        growing(4, 3, "<span class=more>+</span>", _APPEND, _ON_PRESS),
+        build_growing_site(4, 3, "<span class=more>+</span>", _APPEND, _ON_PRESS),
         {"mode": "load_more", "xpath": "//span[@class='more']"},
     ),
 }
@@ -75,13 +75,13 @@ SHAPES: dict[str, tuple[dict[str, Page], Any]] = {
 def test_a_list_that_grows_in_the_browser_is_collected_to_its_end(stack: Stack, shape: str) -> None:
     pages, pagination = SHAPES[shape]
     items = {path.removeprefix("/item/") for path in pages if path.startswith("/item/")}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = collect(stack, site, pagination=pagination)
     assert (run["status"], found) == ("completed", items), run["stats"]
 
 
 def test_what_a_bound_cuts_off_is_reported_unless_the_user_set_it(stack: Stack) -> None:
-    with served(growing(12, 2, _BUTTON, _APPEND, _ON_PRESS)) as site:
+    with serve_site(build_growing_site(12, 2, _BUTTON, _APPEND, _ON_PRESS)) as site:
         cut, twenty = collect(stack, site, pagination="load_more")
         pages, six = collect(stack, site, pagination="load_more", max_pages=3)
         most, five = collect(stack, site, pagination="load_more", max_items=5)
@@ -96,9 +96,9 @@ def test_what_a_bound_cuts_off_is_reported_unless_the_user_set_it(stack: Stack) 
 def test_a_step_whose_call_fails_is_not_the_end_of_the_list(
     stack: Stack, status: int, expected: tuple[str, dict[str, int] | None]
 ) -> None:
-    pages = growing(4, 3, _BUTTON, _APPEND, _ON_PRESS)
+    pages = build_growing_site(4, 3, _BUTTON, _APPEND, _ON_PRESS)
     pages["/api/list-2"] = Page(status=status, raw="{}", headers={"content-type": "application/json"})
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = collect(stack, site, pagination="load_more")
     assert (run["status"], run["stats"].get("left_out") or None) == expected
     assert len(found) == 6
@@ -119,6 +119,6 @@ addEventListener("scroll", () => requestAnimationFrame(draw)); draw();</script>"
 def test_items_that_leave_the_document_while_it_is_scrolled_are_collected(stack: Stack) -> None:
     pages = {f"/item/{n}": Page(raw=f"<title>Item {n}</title>" + f"<p>all of {n}</p>" * 30) for n in range(120)}
     pages["/"] = Page(raw=_VIRTUAL.format(count=120, height=7200))
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = collect(stack, site, pagination="scroll")
     assert (run["status"], len(found)) == ("completed", 120), run["stats"]

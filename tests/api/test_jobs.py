@@ -34,7 +34,7 @@ def test_a_job_that_takes_any_certificate_says_so_and_so_does_each_of_its_runs(s
     job = stack.job("/articles", verify_tls=False)
     assert job["verify_tls"] is False
     assert stack.client.get(f"/jobs/{job['id']}").json()["verify_tls"] is False
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert stack.messages(run["id"])[:2] == told
     warning = stack.client.get(f"/jobs/runs/{run['id']}/events").json()[1]
     assert (warning["level"], warning["meta"]) == ("warn", {"host": "127.0.0.1"})

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.stack import Stack
 
 PRICED = {"name": "price", "css": ".price"}
@@ -27,7 +27,7 @@ def a_shop(lists: int = 3, each: int = 4) -> dict[str, Page]:
 
 
 def collect(stack: Stack, job: dict[str, Any], **overrides: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    run = stack.ended(stack.start(job, **overrides)["id"])
+    run = stack.wait_for_end(stack.start(job, **overrides)["id"])
     records = stack.client.get(f"/jobs/runs/{run['id']}/records?limit=200").json()
     return run, [record["data"] for record in records]
 
@@ -39,7 +39,7 @@ def a_job(stack: Stack, site: Site, path: str = "/list?page=1", **said: Any) -> 
 
 
 def test_the_items_of_a_list_are_collected_page_after_page(stack: Stack) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         job = a_job(stack, site, list_config=LINKS)
         run, records = collect(stack, job)
     link = {"css": "h2 > a", "attr": "href"}
@@ -71,7 +71,7 @@ def test_the_items_of_a_list_are_collected_page_after_page(stack: Stack) -> None
 def test_a_list_has_as_many_pages_and_items_as_are_asked_for(
     stack: Stack, config: dict[str, Any], items: int, lists: int
 ) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         run, records = collect(stack, a_job(stack, site, list_config={**LINKS, **config}))
     assert (run["status"], len(records)) == ("completed", items)
     assert sum(site.hits[f"/list?page={number}"] > 0 for number in (1, 2, 3)) == lists
@@ -81,7 +81,7 @@ def test_an_item_that_fails_makes_it_partial_and_a_list_that_fails_makes_it_fail
     shop = a_shop()
     shop["/item/1-0"] = Page(status=400)
     shop["/item/1-1"] = Page(raw="<p>nothing that was asked for</p>" * 20)
-    with served(shop) as site:
+    with serve_site(shop) as site:
         run, records = collect(stack, a_job(stack, site, list_config=LINKS))
         assert (run["status"], len(records), run["progress"]["failed"]) == ("partial", 10, 2)
         site.pages["/list?page=2"] = Page(status=404)
@@ -94,7 +94,7 @@ def test_an_item_that_fails_makes_it_partial_and_a_list_that_fails_makes_it_fail
 
 
 def test_a_list_that_names_nothing_fails_and_says_so(stack: Stack) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         run, records = collect(stack, a_job(stack, site, list_config={"item_links": "h2 > em > a"}))
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "extraction", "item_links")
     assert "item_links (h2 > em > a) matches no link" in run["error_message"]
@@ -106,7 +106,7 @@ def test_fields_that_hardly_any_item_has_are_named(stack: Stack) -> None:
     shop = a_shop(lists=1)
     shop["/item/1-0"] = Page(raw="<title>x</title><b class=some>here</b>" + "<p>some words</p>" * 30)
     shop["/item/1-1"] = shop["/item/1-0"]
-    with served(shop) as site:
+    with serve_site(shop) as site:
         run, records = collect(stack, a_job(stack, site, list_config=LINKS, fields=fields))
         assert (run["status"], len(records)) == ("partial", 4)
         assert run["stats"]["empty_fields"] == {"zzz": 4}
@@ -122,7 +122,7 @@ def test_a_list_that_its_items_link_back_to_is_no_item(stack: Stack) -> None:
             page.raw = f'{page.raw!s}<a href="/list?page=1">back</a><a href="/list?page=2">list</a>'
     shop["/item/1-0"] = Page(status=302, headers={"location": "/list?page=1"}, raw="")
     shop["/list?page=1"].raw = f'<h2><a href="/list?page=1">this list</a></h2>{shop["/list?page=1"].raw!s}'
-    with served(shop) as site:
+    with serve_site(shop) as site:
         run, records = collect(stack, a_job(stack, site, list_config=LINKS))
     assert (run["status"], len(records), run["progress"]["failed"]) == ("partial", 7, 1)
     assert all("/item/" in record["url"] for record in records)
@@ -130,7 +130,7 @@ def test_a_list_that_its_items_link_back_to_is_no_item(stack: Stack) -> None:
 
 
 def test_a_list_that_goes_on_beyond_a_bound_that_nobody_set_is_not_complete(stack: Stack) -> None:
-    with served(a_shop(lists=12, each=1)) as site:
+    with serve_site(a_shop(lists=12, each=1)) as site:
         run, records = collect(stack, a_job(stack, site, list_config=LINKS))
         assert (run["status"], len(records), run["stats"]["left_out"]) == ("partial", 10, {"list_limit": 1})
         assert run["stats"]["left_out_examples"]["list_limit"].endswith("page=10")
@@ -142,10 +142,12 @@ def test_a_list_that_goes_on_beyond_a_bound_that_nobody_set_is_not_complete(stac
 
 
 def test_items_elsewhere_are_read_where_their_domain_is_allowed(stack: Stack) -> None:
-    with served({"/x": Page(raw="<title>There</title><b class=price>9</b>" + "<p>words of its own</p>" * 30)}) as there:
+    with serve_site(
+        {"/x": Page(raw="<title>There</title><b class=price>9</b>" + "<p>words of its own</p>" * 30)}
+    ) as there:
         away = there.url.replace("127.0.0.1", "localhost")
         links = f'<h2><a href="{away}/x">x</a></h2><h2><a href="/item/1-0">y</a></h2>'
-        with served({**a_shop(), "/list?page=1": Page(raw=links)}) as site:
+        with serve_site({**a_shop(), "/list?page=1": Page(raw=links)}) as site:
             plain, near = collect(stack, a_job(stack, site, list_config=LINKS))
             config = {**LINKS, "allowed_domains": ["localhost"]}
             wide, far = collect(stack, a_job(stack, site, list_config=config))
@@ -155,7 +157,7 @@ def test_items_elsewhere_are_read_where_their_domain_is_allowed(stack: Stack) ->
 
 
 def test_a_site_is_collected_from_page_to_page_and_brings_records_of_pages_with_the_fields(stack: Stack) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         job = a_job(stack, site, crawl_mode="crawl", fields=[PRICED])
         run, records = collect(stack, job)
         few = a_job(stack, site, crawl_mode="crawl", fields=[PRICED], list_config={"max_pages": 3})
@@ -185,7 +187,7 @@ def test_what_does_not_go_together_is_refused_with_the_field_named(stack: Stack)
 
 
 def test_a_job_becomes_a_list_and_is_none_any_more(stack: Stack) -> None:
-    with served(a_shop(lists=1)) as site:
+    with serve_site(a_shop(lists=1)) as site:
         job = a_job(stack, site, crawl_mode="single")
         changed = stack.client.patch(f"/jobs/{job['id']}", json={"crawl_mode": "list", "list_config": LINKS})
         assert (changed.status_code, changed.json()["crawl_mode"]) == (200, "list"), changed.text
@@ -194,7 +196,7 @@ def test_a_job_becomes_a_list_and_is_none_any_more(stack: Stack) -> None:
         copy = stack.client.post(f"/jobs/{job['id']}/clone").json()
         assert (copy["crawl_mode"], copy["list_config"]) == ("list", changed.json()["list_config"])
         again = stack.client.post(f"/jobs/runs/{run['id']}/retry").json()
-        assert stack.ended(again["id"])["progress"]["done"] == 4
+        assert stack.wait_for_end(again["id"])["progress"]["done"] == 4
         back = stack.client.patch(f"/jobs/{job['id']}", json={"crawl_mode": "single", "list_config": None})
         assert (back.json()["crawl_mode"], back.json()["list_config"]) == ("single", None)
         single, of_list = collect(stack, job)

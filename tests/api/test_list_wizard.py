@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.stack import Stack
 
 _NAV = "<nav><ul>" + "".join(f'<li><a href="/menu/{n}">Menu entry {n}</a></li>' for n in range(9)) + "</ul></nav>"
@@ -59,7 +59,7 @@ def test_items_and_pagination_are_proposed_and_work_as_they_are(  # noqa: PLR091
     stack: Stack, body: Any, pager: str, first: str, count: int, mode: str, pages: list[str]
 ) -> None:
     html = f"<title>List</title>{_NAV}<main>{body()}{pager}</main><footer><a href='/imprint'>Imprint</a></footer>"
-    with served({"/": Page(raw=html)}) as site:
+    with serve_site({"/": Page(raw=html)}) as site:
         proposed = look(stack, site)
         best, paging = proposed["item_links_proposals"][0], proposed["pagination_proposals"][0]
         assert (best["sample_item_urls"][0], best["item_count"]) == (site.url + first, count), proposed
@@ -76,7 +76,7 @@ def test_items_and_pagination_are_proposed_and_work_as_they_are(  # noqa: PLR091
 
 
 def test_what_is_odd_about_the_given_selectors_is_told(stack: Stack) -> None:
-    with served({"/": Page(raw=f"<title>x</title>{_NAV}<main>{headlines()}</main>")}) as site:
+    with serve_site({"/": Page(raw=f"<title>x</title>{_NAV}<main>{headlines()}</main>")}) as site:
         menu = look(stack, site, item_links="li a")
         assert "item_links matches the navigation of the page: 9 of 9" in " ".join(menu["warnings"])
         nothing = look(stack, site, item_links="li b a")
@@ -85,7 +85,7 @@ def test_what_is_odd_about_the_given_selectors_is_told(stack: Stack) -> None:
         assert "no next page was recognised" in " ".join(last["warnings"])
         named = look(stack, site, item_links="h2 a", pagination={"mode": "numbers", "param": "offset", "step": 10})
         assert named["page_urls"] == [f"{site.url}/?offset=10"]
-    with served({"/": Page(raw="<title>x</title><p>" + "nothing but words " * 50)}) as site:
+    with serve_site({"/": Page(raw="<title>x</title><p>" + "nothing but words " * 50)}) as site:
         assert "no repeated items" in " ".join(look(stack, site)["warnings"])
     wrong = {"url": f"{stack.site}/articles", "item_links": "a", "pagination": {"mode": "scroll", "css": "a"}}
     assert stack.client.post("/jobs/list-wizard/validate", json=wrong).status_code == 422

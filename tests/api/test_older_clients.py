@@ -7,7 +7,7 @@ import pytest
 
 from corral.extract.types.convert import convert
 from corral.extract.types.model import TypeContext
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 
@@ -26,7 +26,7 @@ def test_field_maps_as_mappings(stack: Stack) -> None:
     assert (told["links"]["attr"], told["links"]["all"]) == ("href", True)
     tried = stack.client.post(f"{path}/validate", json={"mappings": mappings[:2]})
     assert [each["found"] for each in tried.json()["results"]] == [True, True]
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert (record["data"]["title"], len(record["data"]["links"])) == ("Articles", 10)
     both = {"mappings": mappings, "field_maps": ["title"]}
@@ -46,11 +46,11 @@ def test_values_have_the_type_that_was_asked_for(stack: Stack) -> None:
         {"name": "wrong", "css": ".w", "type": "number"},
         {"name": "page", "css": ".a", "attr": "href", "type": "url"},
     ]
-    with served({"/": Page(raw=html + "<p>words</p>" * 50)}) as site:
+    with serve_site({"/": Page(raw=html + "<p>words</p>" * 50)}) as site:
         job = stack.client.post(
             "/jobs", json={"target_url": f"{site.url}/", "fields": fields, "strategy": "http"}
         ).json()
-        run = stack.ended(stack.start(job, max_attempts=1)["id"])
+        run = stack.wait_for_end(stack.start(job, max_attempts=1)["id"])
         [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
         assert record["data"] == {"price": 1234.5, "count": 12, "wrong": None, "page": f"{site.url}/b"}
         assert (run["status"], run["stats"]["problems"]["missing"]) == ("partial", ["wrong"])
@@ -91,7 +91,7 @@ def _shop() -> dict[str, Page]:
     ],
 )
 def test_links_of_a_list_by_css_or_xpath(stack: Stack, links: Any, following: Any, items: int) -> None:
-    with served(_shop()) as site:
+    with serve_site(_shop()) as site:
         check = {"url": f"{site.url}/", "item_links": links, "max_samples": 5}
         assert stack.client.post("/jobs/list-wizard/validate", json=check).json()["item_count_estimate"] in (1, 3)
         job = stack.client.post("/jobs", json={"target_url": f"{site.url}/", "fields": ["title"]}).json()
@@ -103,12 +103,12 @@ def test_links_of_a_list_by_css_or_xpath(stack: Stack, links: Any, following: An
         config = {"item_links": links, "pagination": following, "max_pages": 5}
         answer = stack.client.patch(f"/jobs/{job['id']}", json={"list_config": config})
         assert answer.status_code == 200, answer.text
-        run = stack.ended(stack.start(job)["id"])
+        run = stack.wait_for_end(stack.start(job)["id"])
         records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
         assert (run["status"], len(records)) == ("completed", items), run
         back = stack.client.patch(f"/jobs/{job['id']}", json={"crawl_mode": "single"})
         assert back.status_code == 200, back.text
-        assert stack.ended(stack.start(job)["id"])["kind"] == "page"
+        assert stack.wait_for_end(stack.start(job)["id"])["kind"] == "page"
     for wrong in ({"css": "a", "xpath": "//a"}, {"attr": "href"}):
         body = {
             "target_url": stack.site,
@@ -148,7 +148,7 @@ def test_defaults_hold_for_new_jobs_and_are_kept(stack: Stack) -> None:
 
 def test_so_many_runs_at_once_and_no_more(stack: Stack) -> None:
     pages = {f"/{number}": Page(takes_s=0.3) for number in range(6)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         jobs = [
             stack.client.post(
                 "/jobs", json={"target_url": f"{site.url}/{number}", "fields": ["title"], "strategy": "http"}
@@ -160,7 +160,7 @@ def test_so_many_runs_at_once_and_no_more(stack: Stack) -> None:
             time.sleep(2.5)  # nodes look every two seconds
             site.most_at_once = 0
             runs = [stack.start(job) for job in jobs]
-            assert {stack.ended(run["id"])["status"] for run in runs} == {"completed"}
+            assert {stack.wait_for_end(run["id"])["status"] for run in runs} == {"completed"}
             assert site.most_at_once == 1
         finally:
             stack.client.put("/settings", json={"max_concurrent_runs": None})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack, corral_up
 
@@ -31,7 +31,7 @@ def allowing(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[St
 
 
 def collect(stack: Stack, job: dict[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     return run, [record["data"] for record in stack.client.get(f"/jobs/runs/{run['id']}/records").json()]
 
 
@@ -67,7 +67,7 @@ def test_own_code_is_refused_unless_the_installation_allows_it(stack: Stack) -> 
 
 
 def test_a_job_runs_own_code_and_keeps_it_when_its_fields_change(allowing: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         job = create(allowing, f"{site.url}/item/1", parse=CODE)
         assert (job["fields"], job["parse"]) == ([], CODE)
         assert collect(allowing, job)[1] == [{"price": 12.5}]
@@ -92,7 +92,7 @@ def test_bad_code_is_refused_with_its_line(allowing: Stack) -> None:
 
 
 def test_an_error_is_in_the_run_and_its_traceback_in_the_events(allowing: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         job = create(allowing, f"{site.url}/blog/a", parse=CODE)
         run, records = collect(allowing, job)
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "extraction", "parser")
@@ -107,7 +107,7 @@ def test_an_error_is_in_the_run_and_its_traceback_in_the_events(allowing: Stack)
 
 
 def test_links_need_a_run_that_follows_them(allowing: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         job = create(allowing, f"{site.url}/item/1", parse={"code": FOLLOWS})
         run, _ = collect(allowing, job)
     assert (run["status"], run["failure_detail"]) == ("failed", "parser")
@@ -115,7 +115,7 @@ def test_links_need_a_run_that_follows_them(allowing: Stack) -> None:
 
 
 def test_a_list_job_follows_the_links_of_own_code_to_further_items(allowing: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         listing = {"crawl_mode": "list", "list_config": {"item_links": "h2 > a"}}
         run, found = collect(allowing, create(allowing, f"{site.url}/", parse={"code": FOLLOWS}, **listing))
     assert run["status"] == "completed", run
@@ -124,7 +124,7 @@ def test_a_list_job_follows_the_links_of_own_code_to_further_items(allowing: Sta
 
 def test_a_site_has_fields_and_code_per_url_pattern(allowing: Stack) -> None:
     patterns = [{"match": "/item/*", "fields": ["title"], "parse": CODE}, {"match": "/", "fields": ["title"]}]
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         config = {"page_fields": patterns}
         job = create(allowing, f"{site.url}/", crawl_mode="crawl", list_config=config)
         assert job["list_config"]["page_fields"] == patterns
@@ -164,7 +164,7 @@ def test_patterns_of_a_job_need_a_site_and_are_checked(stack: Stack) -> None:
 
 
 def test_a_crawl_over_http_runs_own_code(allowing: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         task = submit(allowing, site.url + "/", page_fields=[{"match": "/item/*", "parse": CODE}], only_fields=True)
         assert wait_for_task(allowing, task)["status"] == "completed"
         found = results(allowing, task)["results"]
@@ -183,7 +183,7 @@ def test_the_browser_gives_the_same_records_after_its_scripts(allowing: Stack) -
     code = (
         "def parse(page):\n    rows = page.css('li')\n    assert rows\n    return [{'row': each.text} for each in rows]"
     )
-    with served({"/": Page(raw=raw + WORDS), "/robots.txt": Page(status=404)}) as site:
+    with serve_site({"/": Page(raw=raw + WORDS), "/robots.txt": Page(status=404)}) as site:
         job = create(allowing, f"{site.url}/", parse={"code": code}, strategy="browser")
         run, found = collect(allowing, job)
     assert run["status"] == "completed", run

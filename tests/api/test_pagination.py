@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.stack import Stack
 
 ITEMS = {"item_links": "article h2 > a"}
@@ -35,12 +35,12 @@ def collect(
     body = {"target_url": site.url + path, "crawl_mode": "list", "fields": ["title"], "list_config": config, **said}
     answer = stack.client.post("/jobs", json=body)
     assert answer.status_code == 200, answer.text
-    run = stack.ended(stack.start(answer.json())["id"])
+    run = stack.wait_for_end(stack.start(answer.json())["id"])
     records = stack.client.get(f"/jobs/runs/{run['id']}/records?limit=200").json()
     return run, {record["data"]["url"].partition("/item/")[2] for record in records}
 
 
-def numbered(address: Callable[[int], str], shown: Callable[[int], list[int]]) -> Callable[[int], str]:
+def number_pages(address: Callable[[int], str], shown: Callable[[int], list[int]]) -> Callable[[int], str]:
     def pager(own: int) -> str:
         parts = [f"<b>{n}</b>" if n == own else f'<a href="{address(n)}">{n}</a>' for n in shown(own)]
         return f"<div class='z'>{' '.join(parts)}</div>"
@@ -70,8 +70,8 @@ def from_zero(number: int) -> str:
 
 @pytest.mark.parametrize("address", [by_page, by_offset, by_folder, by_file, from_zero])
 def test_numbered_pages_are_followed_through_gaps_to_the_last(stack: Stack, address: Callable[[int], str]) -> None:
-    pager = numbered(address, lambda own: sorted({1, 2, own, 7}))
-    with served(a_list(address, pager, 7)) as site:
+    pager = number_pages(address, lambda own: sorted({1, 2, own, 7}))
+    with serve_site(a_list(address, pager, 7)) as site:
         run, items = collect(stack, site, address(1), ITEMS)
     assert (run["status"], len(items)) == ("completed", 14), run
     pages = {path: count for path, count in site.hits.items() if "/item/" not in path and path != "/robots.txt"}
@@ -94,7 +94,7 @@ def test_numbered_pages_are_followed_through_gaps_to_the_last(stack: Stack, addr
     ],
 )
 def test_the_next_link_is_recognised(stack: Stack, link: str) -> None:
-    with served(
+    with serve_site(
         a_list(lambda n: f"/l/{'abc'[n - 1]}", lambda n: link.format(f"/l/{'abc'[n]}") if n < 3 else "", 3)
     ) as site:
         run, items = collect(stack, site, "/l/a", {**ITEMS, "pagination": "auto"})
@@ -107,7 +107,7 @@ def test_numbers_that_count_no_pages_are_not_followed(stack: Stack) -> None:
     stars = " ".join(f'<a href="/list?stars={star}">{star}</a>' for star in range(1, 6))
     days = " ".join(f'<a href="/2026/05/{day}">{day}</a>' for day in range(1, 31))
     following = '<a class="next" href="/about">Next: the story of our shop</a>'
-    with served({"/list": list_page(["a", "b"], years + sizes + stars + days + following)}) as site:
+    with serve_site({"/list": list_page(["a", "b"], years + sizes + stars + days + following)}) as site:
         site.pages |= {"/item/a": an_item("a"), "/item/b": an_item("b")}
         run, items = collect(stack, site, "/list", ITEMS)
     assert (run["status"], items) == ("completed", {"a", "b"})
@@ -124,7 +124,7 @@ def test_numbers_count_on_without_links_until_the_list_ends(stack: Stack, ending
         "first": Page(status=302, headers={"location": "/list?page=1"}, raw=""),
     }
     pages |= {f"/list?page={number}": last[ending] for number in range(5, 9)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, items = collect(stack, site, "/list?page=1", {**ITEMS, "pagination": "numbers", "max_pages": 50})
     assert (run["status"], len(items), run["progress"]["failed"]) == ("completed", 8, 0), run["stats"]
     assert site.hits["/list?page=5"] == 1
@@ -134,15 +134,15 @@ def test_numbers_count_on_without_links_until_the_list_ends(stack: Stack, ending
 def test_the_parameter_that_counts_can_be_named(stack: Stack) -> None:
     pages = a_list(lambda n: "/find" if n == 1 else f"/find?von={(n - 1) * 10}", lambda _: "", 3)
     config = {**ITEMS, "pagination": {"mode": "numbers", "param": "von", "step": 10}}
-    with served({**pages, "/find?von=30": list_page([], "")}) as site:
+    with serve_site({**pages, "/find?von=30": list_page([], "")}) as site:
         run, items = collect(stack, site, "/find", config)
     assert (run["status"], len(items)) == ("completed", 6)
 
 
 def test_a_numbered_page_that_fails_is_named_and_the_later_ones_are_read(stack: Stack) -> None:
-    pages = a_list(by_page, numbered(by_page, lambda own: [own, own + 1] if own < 5 else [1]), 5)
+    pages = a_list(by_page, number_pages(by_page, lambda own: [own, own + 1] if own < 5 else [1]), 5)
     pages["/list?page=3"] = Page(status=400)
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, items = collect(stack, site, "/list", {**ITEMS, "pagination": "numbers"})
         failed = stack.client.get(f"/scraping/tasks/{run['id']}/pages?state=failed").json()
     assert (run["status"], len(items), run["progress"]["failed"]) == ("partial", 8, 1)
@@ -151,19 +151,19 @@ def test_a_numbered_page_that_fails_is_named_and_the_later_ones_are_read(stack: 
 
 def test_items_on_every_page_are_collected_once_and_do_not_use_up_the_maximum(stack: Stack) -> None:
     sticky = '<article><h2><a href="/item/top?utm_source=list#x">top</a></h2></article>'
-    pages = a_list(by_page, numbered(by_page, lambda _: [1, 2, 3]), 3)
+    pages = a_list(by_page, number_pages(by_page, lambda _: [1, 2, 3]), 3)
     for number in (1, 2, 3):
         page = pages[by_page(number)]
         page.raw = str(page.raw).replace("<main>", f"<main>{sticky}")
-    with served({**pages, "/item/top?utm_source=list": an_item("top")}) as site:
+    with serve_site({**pages, "/item/top?utm_source=list": an_item("top")}) as site:
         run, items = collect(stack, site, "/list", {**ITEMS, "max_items": 7})
     assert (run["status"], len(items)) == ("completed", 7)
     assert site.hits["/item/top?utm_source=list"] == 1
 
 
 def test_a_bound_of_ours_is_reported_and_a_bound_of_the_user_is_not(stack: Stack) -> None:
-    pages = a_list(by_page, numbered(by_page, lambda own: [own, own + 1] if own < 12 else [1]), 12, each=1)
-    with served(pages) as site:
+    pages = a_list(by_page, number_pages(by_page, lambda own: [own, own + 1] if own < 12 else [1]), 12, each=1)
+    with serve_site(pages) as site:
         cut, ten = collect(stack, site, "/list", ITEMS)
         asked, three = collect(stack, site, "/list", {**ITEMS, "max_pages": 3})
     assert (cut["status"], len(ten), cut["stats"]["left_out"]) == ("partial", 10, {"list_limit": 1})
@@ -171,7 +171,7 @@ def test_a_bound_of_ours_is_reported_and_a_bound_of_the_user_is_not(stack: Stack
 
 
 def test_without_pagination_it_is_auto_and_null_is_the_first_page(stack: Stack) -> None:
-    with served(a_list(by_page, numbered(by_page, lambda _: [1, 2]), 2)) as site:
+    with serve_site(a_list(by_page, number_pages(by_page, lambda _: [1, 2]), 2)) as site:
         body = {"target_url": f"{site.url}/list", "crawl_mode": "list", "fields": ["title"], "list_config": ITEMS}
         job = stack.client.post("/jobs", json=body).json()
         assert job["list_config"]["pagination"] == {"mode": "auto"}

@@ -34,7 +34,7 @@ def post_refused(stack: Stack, path: str, **body: Any) -> dict[str, Any]:
     return dict(answer.json()["error"])
 
 
-def nothing_is_stored(stack: Stack) -> tuple[list[Any], list[Any]]:
+def read_stored(stack: Stack) -> tuple[list[Any], list[Any]]:
     return stack.client.get("/jobs").json(), stack.client.get("/jobs/runs").json()
 
 
@@ -82,7 +82,7 @@ def nasty() -> Iterator[str]:
 
 
 def test_a_page_is_shown_with_what_it_offers_and_nothing_is_stored(stack: Stack) -> None:
-    before = nothing_is_stored(stack)
+    before = read_stored(stack)
     found = post(stack, "/jobs/preview", url=f"{stack.site}/articles")
     assert (found["url"], found["fetched_via"], found["warnings"]) == (f"{stack.site}/articles", "http", [])
     assert found["html_snippet"] == httpx.get(f"{stack.site}/articles").text[:MAX_SNIPPET_CHARS]
@@ -90,7 +90,7 @@ def test_a_page_is_shown_with_what_it_offers_and_nothing_is_stored(stack: Stack)
     assert by_label["heading"]["sample"] == "Articles"
     assert by_label["items"]["css"] == "li.article"
     assert by_label["next page"]["sample"] == f"{stack.site}/articles?page=2"
-    assert nothing_is_stored(stack) == before
+    assert read_stored(stack) == before
 
 
 def test_every_suggestion_works_as_a_selector_and_as_a_field(stack: Stack) -> None:
@@ -100,7 +100,7 @@ def test_every_suggestion_works_as_a_selector_and_as_a_field(stack: Stack) -> No
     assert {"title", "heading", "date", "author", "description"} <= {each["label"] for each in found}
     keys = ("css", "attr", "all", "regex")
     fields = [{"name": f"f{n}", **{key: each[key] for key in keys}} for n, each in enumerate(found)]
-    run = stack.ended(stack.start(stack.job(article.removeprefix(stack.site), fields=fields))["id"])
+    run = stack.wait_for_end(stack.start(stack.job(article.removeprefix(stack.site), fields=fields))["id"])
     assert run["status"] == "completed"
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     for number, each in enumerate(found):

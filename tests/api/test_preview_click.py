@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 WORDS = "<p>Some words about it.</p>" * 20
@@ -39,7 +39,7 @@ def preview(stack: Stack, url: str, **said: Any) -> dict[str, Any]:
     [{"css": "main > div:nth-of-type(2) > span"}, {"xpath": "//div[2]/span"}, {"text": "1.50 €"}, {"text": "1.50"}],
 )
 def test_a_clicked_element_has_selectors_for_it_and_for_all_like_it(stack: Stack, click: dict[str, str]) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         found = preview(stack, f"{site.url}/list?page=1", click=click)
     assert (found["clicked"]["tag"], found["clicked"]["text"]) == ("span", "1.50 €")
     alike = next(each for each in found["suggestions"] if each["label"] == "alike")
@@ -52,7 +52,7 @@ def test_a_clicked_element_has_selectors_for_it_and_for_all_like_it(stack: Stack
 
 
 def test_a_stable_selector_comes_before_a_position_and_a_link_has_its_address(stack: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         heading = preview(stack, f"{site.url}/list?page=1", click={"css": "h1"})["suggestions"][0]
         link = preview(stack, f"{site.url}/list?page=1", click={"css": ".card a"})["suggestions"]
     assert (heading["label"], heading["css"], heading["values"]) == ("element", "h1", ["List 1", "List 2", "List 3"])
@@ -62,7 +62,7 @@ def test_a_stable_selector_comes_before_a_position_and_a_link_has_its_address(st
 
 def test_a_clicked_value_behind_a_label_is_selected_by_the_label(stack: Stack) -> None:
     page = Page(raw=f"<title>T</title><h1>T</h1><dl><dt>Ref<dd>A-3<dt>Colour<dd>red</dl>{WORDS}")
-    with served({"/robots.txt": Page(status=404), "/thing": page}) as site:
+    with serve_site({"/robots.txt": Page(status=404), "/thing": page}) as site:
         found = preview(stack, f"{site.url}/thing", click={"text": "red"})["suggestions"]
     best = next(each for each in found if each["label"] == "element")
     assert best["css"] is None
@@ -71,7 +71,7 @@ def test_a_clicked_value_behind_a_label_is_selected_by_the_label(stack: Stack) -
 
 
 def test_a_click_on_nothing_is_refused(stack: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         for click, code in (
             ({"css": ".none"}, "no_match"),
             ({"text": "not on the page"}, "no_match"),
@@ -94,7 +94,7 @@ def test_a_click_on_nothing_is_refused(stack: Stack) -> None:
     ],
 )
 def test_the_offered_list_is_a_recipe_that_gives_the_rows(stack: Stack, path: str, first: dict[str, str]) -> None:
-    with served({**PAGES, "/rates": Page(raw=TABLE)}) as site:
+    with serve_site({**PAGES, "/rates": Page(raw=TABLE)}) as site:
         [offered, *_] = preview(stack, site.url + path)["lists"]
         expected = {name: site.url + value if value.startswith("/") else value for name, value in first.items()}
         assert offered["rows"][0] == expected
@@ -102,7 +102,7 @@ def test_the_offered_list_is_a_recipe_that_gives_the_rows(stack: Stack, path: st
             "/jobs", json={"target_url": site.url + path, "fields": [offered["recipe"]], "strategy": "http"}
         )
         assert job.status_code == 200, job.text
-        run = stack.ended(stack.start(job.json())["id"])
+        run = stack.wait_for_end(stack.start(job.json())["id"])
         [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert run["status"] == "completed", run
     rows = record["data"]["items"]
@@ -112,7 +112,7 @@ def test_the_offered_list_is_a_recipe_that_gives_the_rows(stack: Stack, path: st
 
 
 def test_a_page_without_repeated_items_offers_no_list(stack: Stack) -> None:
-    with served({"/one": Page(raw="<h1>One</h1><p>text</p>"), "/robots.txt": Page(status=404)}) as site:
+    with serve_site({"/one": Page(raw="<h1>One</h1><p>text</p>"), "/robots.txt": Page(status=404)}) as site:
         assert preview(stack, f"{site.url}/one")["lists"] == []
 
 
@@ -120,6 +120,6 @@ def test_a_page_without_repeated_items_offers_no_list(stack: Stack) -> None:
 def test_a_click_in_the_browser_sees_what_scripts_have_drawn(stack: Stack) -> None:
     drawn = "setTimeout(() => app.innerHTML = '<p class=price>7 EUR</p>', 300)"
     raw = f"<title>Late</title><div id=app></div><script>{drawn}</script>"
-    with served({"/": Page(raw=raw), "/robots.txt": Page(status=404)}) as site:
+    with serve_site({"/": Page(raw=raw), "/robots.txt": Page(status=404)}) as site:
         found = preview(stack, f"{site.url}/", click={"text": "7 EUR"}, prefer_browser=True)
     assert (found["fetched_via"], found["suggestions"][0]["css"]) == ("browser", "p.price")

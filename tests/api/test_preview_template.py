@@ -1,6 +1,6 @@
 """Suggestions of a preview, tried on more pages of the template."""
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 ROBOTS = Page(status=404)
@@ -24,7 +24,7 @@ def test_suggestions_show_their_values_on_two_more_pages_of_the_template(stack: 
         "/product/gone": Page(status=404),
         "/product/table": product("Table", "€ 99.00"),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         answer = stack.client.post("/jobs/preview", json={"url": f"{site.url}/product/lamp"})
         assert answer.status_code == 200, answer.text
         found = answer.json()
@@ -42,7 +42,7 @@ def test_suggestions_show_their_values_on_two_more_pages_of_the_template(stack: 
 
 
 def test_a_page_without_siblings_says_so(stack: Stack) -> None:
-    with served({"/robots.txt": ROBOTS, "/one/only": Page(raw="<h1>One</h1><a href='/two'>two</a>")}) as site:
+    with serve_site({"/robots.txt": ROBOTS, "/one/only": Page(raw="<h1>One</h1><a href='/two'>two</a>")}) as site:
         found = stack.client.post("/jobs/preview", json={"url": f"{site.url}/one/only"}).json()
     assert [page["url"] for page in found["pages"]] == [f"{site.url}/one/only"]
     assert "no other page of this template" in found["pages_note"]

@@ -92,7 +92,7 @@ def test_a_job_with_a_proxy_is_fetched_through_it_and_shows_no_password(stack: S
     shown = f"http://***@127.0.0.1:{proxy.server_address[1]}"
     assert job["proxy_policy"] == shown
     assert proxy.heads == []
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert (run["status"], run["stats"]["title"], run["stats"]["proxy"]) == ("completed", "Through the proxy", shown)
     assert run["resolved_strategy"] == "http"
     assert all(head.startswith(f"CONNECT {stack.site.removeprefix('http://')} ") for head in proxy.heads)
@@ -106,7 +106,7 @@ def test_neither_the_job_nor_its_run_is_probed_directly(stack: Stack, proxy: Pro
     # The page counts its visits.
     path = f"/flaky?fail=0&key=proxied-{stack.url.rpartition(':')[2]}"
     job = stack.job(path, proxy_policy=address(proxy), strategy="auto", max_attempts=1)
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert run["stats"]["title"] == "Through the proxy"
     assert "Answered at visit 1." in httpx.get(stack.site + path).text
 
@@ -115,17 +115,17 @@ def test_a_clone_and_a_retry_go_the_same_way(stack: Stack, proxy: Proxy) -> None
     job = create_job(stack, address(proxy))
     clone = stack.client.post(f"/jobs/{job['id']}/clone").json()
     assert clone["proxy_policy"] == job["proxy_policy"]
-    run = stack.ended(stack.start(clone)["id"])
+    run = stack.wait_for_end(stack.start(clone)["id"])
     assert run["stats"]["title"] == "Through the proxy"
     again = stack.client.post(f"/jobs/runs/{run['id']}/retry").json()
-    assert stack.ended(again["id"])["stats"]["title"] == "Through the proxy"
+    assert stack.wait_for_end(again["id"])["stats"]["title"] == "Through the proxy"
 
 
 def test_a_proxy_that_refuses_us_fails_the_run_and_nothing_goes_directly(stack: Stack, proxy: Proxy) -> None:
-    run = stack.ended(stack.start(create_job(stack, address(proxy, "another-canary")))["id"])
+    run = stack.wait_for_end(stack.start(create_job(stack, address(proxy, "another-canary")))["id"])
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "network", "proxy")
     assert "407" in run["error_message"]
-    dead = stack.ended(stack.start(create_job(stack, f"http://127.0.0.1:{free_port()}"))["id"])
+    dead = stack.wait_for_end(stack.start(create_job(stack, f"http://127.0.0.1:{free_port()}"))["id"])
     assert (dead["failure_code"], dead["failure_detail"]) == ("network", "proxy")
 
 
@@ -135,10 +135,10 @@ def test_a_proxy_is_set_changed_and_taken_away(stack: Stack, proxy: Proxy) -> No
     where = f"/jobs/{job['id']}"
     changed = stack.client.patch(where, json={"proxy_policy": address(proxy)}).json()
     assert changed["proxy_policy"].startswith("http://***@")
-    assert stack.ended(stack.start(job)["id"])["stats"]["title"] == "Through the proxy"
+    assert stack.wait_for_end(stack.start(job)["id"])["stats"]["title"] == "Through the proxy"
     assert stack.client.patch(where, json={"priority": "high"}).json()["proxy_policy"] == changed["proxy_policy"]
     assert stack.client.patch(where, json={"proxy_policy": "direct"}).json()["proxy_policy"] == "direct"
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert (run["stats"]["title"], "proxy" in run["stats"]) == ("Articles, page 1 of 6", False)
     assert stack.client.patch(where, json={"proxy_policy": None}).json()["proxy_policy"] is None
 
@@ -171,7 +171,7 @@ def test_rotating_the_keys_keeps_proxies_open(stack: Stack, proxy: Proxy) -> Non
     for _ in range(3):
         assert terminal("session", "rotate", "--json", **stack.environment).code == 0
     assert read_database(stack) != before
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert run["stats"]["title"] == "Through the proxy", run
 
 

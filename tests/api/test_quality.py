@@ -19,13 +19,13 @@ from tests.api.template import (
     records_of,
     run_job,
 )
-from tests.engine.crawl.site import Site, served
+from tests.engine.crawl.site import Site, serve_site
 from tests.stack import Stack
 
 
 @pytest.fixture
 def shop() -> Iterator[Site]:
-    with served(a_shop(an_item)) as shop:
+    with serve_site(a_shop(an_item)) as shop:
         yield shop
 
 
@@ -105,7 +105,7 @@ def test_a_bad_threshold_is_refused_by_its_name(stack: Stack, shop: Site, qualit
 def test_a_crawl_without_fields_is_judged_by_titles_and_texts(stack: Stack, shop: Site) -> None:
     def crawl() -> dict[str, Any]:
         task = stack.client.post("/scraping/async-scrape", json={"url": f"{shop.url}/list"}).json()
-        return stack.ended(task["task_id"])
+        return stack.wait_for_end(task["task_id"])
 
     for seed in range(HISTORY):
         shop.pages.update(a_shop(an_item, seed=seed))

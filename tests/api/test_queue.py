@@ -45,7 +45,7 @@ def _import(queue: Stack, *tasks: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def _ended(queue: Stack, task_id: str) -> dict[str, Any]:
+def _wait_for_end(queue: Stack, task_id: str) -> dict[str, Any]:
     def read() -> dict[str, Any] | None:
         task = queue.client.get(f"/queue/tasks/{task_id}").json()
         return dict(task) if task["state"] in {"completed", "partial", "dead", "cancelled"} else None
@@ -60,19 +60,19 @@ def test_imported_tasks_are_executed_and_their_records_can_be_read(queue: Stack)
     report = _import(queue, good, bad, {"id": 7})
     assert (report["imported"], [each["index"] for each in report["malformed"]]) == (2, [2])
     assert _import(queue, good)["unchanged"] == 1
-    task = _ended(queue, good["id"])
+    task = _wait_for_end(queue, good["id"])
     assert (task["state"], task["starts"], task["reason"]) == ("completed", 1, None)
     records = queue.client.get(f"/jobs/runs/{task['run_id']}/records").json()
     assert [record["data"] for record in records] == [{"word": "corral"}]
 
-    dead = _ended(queue, bad["id"])
+    dead = _wait_for_end(queue, bad["id"])
     assert "scraper_not_found" in dead["reason"]
     assert dead["id"] in [each["id"] for each in queue.client.get("/queue/dead").json()]
     block_until(lambda: queue.client.get("/queue/stats").json()["by_scraper"]["words"].get("completed"))
     assert [each["name"] for each in queue.client.get("/queue/scrapers").json()] == ["words"]
     again = queue.client.post(f"/queue/tasks/{dead['id']}/requeue").json()
     assert again["reason"] is None
-    assert _ended(queue, dead["id"])["state"] == "dead"
+    assert _wait_for_end(queue, dead["id"])["state"] == "dead"
     assert queue.client.post("/queue/dead/requeue").json()["requeued"] >= 1
 
 

@@ -87,7 +87,7 @@ def test_a_repeated_request_is_answered_as_before_although_its_target_has_died(s
         first = stack.client.post("/jobs", json=body, headers=headers)
         runs = f"/jobs/{first.json()['id']}/runs"
         run = stack.client.post(runs, headers=run_headers).json()
-        assert stack.ended(run["id"])["status"] == "completed"
+        assert stack.wait_for_end(run["id"])["status"] == "completed"
 
         site.status, asked_before = 503, len(site.asked)
         fresh = stack.client.post("/jobs", json=body)
@@ -135,8 +135,8 @@ def test_a_copy_does_not_inherit_the_trust_in_what_a_person_typed(private: Stack
     scraped = corral("scrape", f"{site}/articles", "--fields", "title", "--strategy", "http", "--json")
     assert scraped.code == 0, scraped.err
     job = {"id": scraped.json["run"]["job_id"]}
-    assert private.ended(private.start(job)["id"])["status"] == "completed"
+    assert private.wait_for_end(private.start(job)["id"])["status"] == "completed"
 
     copy = private.client.post(f"/jobs/{job['id']}/clone").json()
-    run = private.ended(private.start(copy)["id"])
+    run = private.wait_for_end(private.start(copy)["id"])
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "policy", "egress")

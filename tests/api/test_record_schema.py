@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 _ROWS = "".join(f"<tr><td class=n>{number}</td><td class=w>{'w' * number}</td></tr>" for number in range(1, 4))
@@ -96,9 +96,9 @@ def _schema(stack: Stack, job: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_exported_matches_the_schema_of_the_job(stack: Stack, mode: str) -> None:
     pages = {"/robots.txt": Page(status=404), "/p": Page(raw=PAGE), "/list": Page(raw="<h2><a href=/p>Chair</a></h2>")}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         job = _job(stack, site.url + ("/list" if mode == "list" else "/p"), **MODES[mode])
-        run = stack.ended(stack.start(job)["id"])
+        run = stack.wait_for_end(stack.start(job)["id"])
         exported = stack.client.get(f"/jobs/runs/{run['id']}/export?format=json").json()
         schema = _schema(stack, job)
     assert len(exported) == 1, run
@@ -135,9 +135,9 @@ def test_what_is_exported_matches_the_schema_of_the_job(stack: Stack, mode: str)
 
 
 def test_fields_that_were_not_found_match_where_no_rule_requires_them(stack: Stack) -> None:
-    with served({"/p": Page(raw="<title>Empty</title>" + "<p>Words and nothing else.</p>" * 30)}) as site:
+    with serve_site({"/p": Page(raw="<title>Empty</title>" + "<p>Words and nothing else.</p>" * 30)}) as site:
         job = _job(stack, f"{site.url}/p")
-        run = stack.ended(stack.start(job)["id"])
+        run = stack.wait_for_end(stack.start(job)["id"])
         [record] = stack.client.get(f"/jobs/runs/{run['id']}/export?format=jsonl").text.splitlines()
         schema = _schema(stack, job)
     checker = jsonschema_rs.validator_for(schema)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import forked
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.stack import Stack
 
 
@@ -34,14 +34,14 @@ def a_job(stack: Stack, target: str, **more: Any) -> dict[str, Any]:
     answer = stack.client.post("/jobs", json=body)
     assert answer.status_code == 200, answer.text
     job = dict(answer.json())
-    stack.ended(stack.start(job)["id"])
+    stack.wait_for_end(stack.start(job)["id"])
     return job
 
 
 @pytest.mark.parametrize("mode", ["list", "crawl"])
 def test_the_pages_of_a_job_are_read_with_its_present_fields(stack: Stack, tmp_path: Path, mode: str) -> None:
     config = {"keep_pages": True} | ({"item_links": "h2 > a"} if mode == "list" else {})
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         job = a_job(stack, f"{site.url}/list", crawl_mode=mode, list_config=config)
         site.hits.clear()
         same = reparse(stack, tmp_path, job["id"], "--diff")
@@ -58,7 +58,7 @@ def test_the_pages_of_a_job_are_read_with_its_present_fields(stack: Stack, tmp_p
 
 
 def test_a_job_without_stored_pages_says_how_to_store_them(stack: Stack, tmp_path: Path) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         listed = a_job(stack, f"{site.url}/list", crawl_mode="list", list_config={"item_links": "h2 > a"})
         single = a_job(stack, f"{site.url}/p/1")
     done = reparse(stack, tmp_path, listed["id"], "--diff")

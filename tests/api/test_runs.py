@@ -21,7 +21,7 @@ def test_the_way_of_one_run(stack: Stack) -> None:
     )
     assert (run["failure_code"], run["stats"], run["started_at"], run["job_id"]) == (None, {}, None, job["id"])
 
-    ended = stack.ended(run["id"])
+    ended = stack.wait_for_end(run["id"])
     assert ended["status"] == "completed"
     assert ended["stats"] | {"http_status": 200, "content_type": "text/html"} == ended["stats"]
     assert ended["stats"]["title"].startswith("Articles")
@@ -44,7 +44,7 @@ def test_the_way_of_one_run(stack: Stack) -> None:
 
 def test_a_flaky_page_is_retried_until_it_works(stack: Stack) -> None:
     job = stack.job(f"/flaky?key={time.time_ns()}&after=1&fail=1")
-    ended = stack.ended(stack.start(job)["id"])
+    ended = stack.wait_for_end(stack.start(job)["id"])
     assert (ended["status"], ended["attempt"]) == ("completed", 2)
     retry = next(event for event in _events(stack, ended) if event["message"] == "Retry scheduled")
     assert retry["meta"] | {"attempt": 2, "failure_code": "bad_response"} == retry["meta"]
@@ -82,7 +82,7 @@ FAILURES = [
 def test_a_failure_has_its_code_and_is_retried_by_rule(
     stack: Stack, path: str, code: str, detail: str, attempts: int
 ) -> None:
-    ended = stack.ended(stack.start(stack.job(path), max_attempts=2)["id"])
+    ended = stack.wait_for_end(stack.start(stack.job(path), max_attempts=2)["id"])
     assert (ended["status"], ended["failure_code"], ended["failure_detail"]) == ("failed", code, detail)
     assert (ended["attempt"], len(ended["engine_attempts"])) == (attempts, attempts)
     assert ended["error_message"]
@@ -92,13 +92,13 @@ def test_a_failure_has_its_code_and_is_retried_by_rule(
 
 
 def test_a_slow_page_times_out(stack: Stack) -> None:
-    ended = stack.ended(stack.start(stack.job("/slow?seconds=30", timeout_s=1), max_attempts=1)["id"])
+    ended = stack.wait_for_end(stack.start(stack.job("/slow?seconds=30", timeout_s=1), max_attempts=1)["id"])
     assert (ended["status"], ended["failure_code"]) == ("failed", "timeout")
 
 
 def test_a_blocked_page_is_escalated(stack: Stack) -> None:
     run = stack.start(stack.job("/blocked"), max_attempts=2)
-    ended = stack.ended(run["id"], within_s=60)
+    ended = stack.wait_for_end(run["id"], within_s=60)
     assert ended["status"] == "failed"
     assert ended["resolved_strategy"] == "browser"
     assert "Strategy escalated" in stack.messages(run["id"])
@@ -130,7 +130,7 @@ def test_a_running_run_is_cancelled_within_two_seconds_and_stays_so(stack: Stack
 
 
 def test_what_the_state_forbids_is_409_and_names_the_state(stack: Stack) -> None:
-    run = stack.ended(stack.start(stack.job("/articles"))["id"])
+    run = stack.wait_for_end(stack.start(stack.job("/articles"))["id"])
     for verb in ("cancel", "pause", "resume"):
         answer = stack.client.post(f"/jobs/runs/{run['id']}/{verb}")
         assert (answer.status_code, answer.json()["error"]["code"]) == (409, "already_terminal")
@@ -151,7 +151,7 @@ def test_pause_stops_and_resume_goes_on(stack: Stack) -> None:
     time.sleep(1.5)
     assert stack.run(run["id"])["status"] == "paused"
     assert stack.client.post(f"/jobs/runs/{run['id']}/resume").json()["status"] == "queued"
-    ended = stack.ended(run["id"])
+    ended = stack.wait_for_end(run["id"])
     assert (ended["status"], ended["attempt"]) == ("completed", 1)
 
 
@@ -172,16 +172,16 @@ def test_a_paused_run_is_called_paused_whatever_forbids_it(stack: Stack) -> None
 
 
 def test_retry_is_a_new_run_linked_to_the_old(stack: Stack) -> None:
-    old = stack.ended(stack.start(stack.job("/missing"))["id"])
+    old = stack.wait_for_end(stack.start(stack.job("/missing"))["id"])
     new = stack.client.post(f"/jobs/runs/{old['id']}/retry").json()
     assert (new["retry_of"], new["job_id"], new["attempt"]) == (old["id"], old["job_id"], 1)
-    assert stack.ended(new["id"])["status"] == "failed"
+    assert stack.wait_for_end(new["id"])["status"] == "failed"
     assert stack.run(old["id"]) == old
 
 
 def test_runs_are_listed_by_job_and_status(stack: Stack) -> None:
     job = stack.job("/articles")
-    runs = [stack.ended(stack.start(job)["id"])["id"] for _ in range(3)]
+    runs = [stack.wait_for_end(stack.start(job)["id"])["id"] for _ in range(3)]
     of_job = [run["id"] for run in stack.client.get(f"/jobs/{job['id']}/runs").json()]
     filtered = stack.client.get("/jobs/runs", params={"job_id": job["id"], "status": "completed"}).json()
     assert of_job == [run["id"] for run in filtered] == runs[::-1]
@@ -191,7 +191,7 @@ def test_runs_are_listed_by_job_and_status(stack: Stack) -> None:
 
 def test_missing_fields_give_a_partial_run_with_the_problem_listed(stack: Stack) -> None:
     job = stack.job("/articles", fields=["title", "no_such_thing"])
-    ended = stack.ended(stack.start(job, max_attempts=1)["id"])
+    ended = stack.wait_for_end(stack.start(job, max_attempts=1)["id"])
     assert (ended["status"], ended["failure_code"]) == ("partial", "extraction")
     assert ended["stats"]["problems"]["missing"] == ["no_such_thing"]
     [record] = stack.client.get(f"/jobs/runs/{ended['id']}/records").json()
@@ -204,7 +204,7 @@ def test_auto_asks_the_memory_of_the_site_before_it_probes(stack: Stack) -> None
     first = stack.start(job)
     assert "probe" in _events(stack, first)[0]["meta"]["reason"]
     for _ in range(3):
-        stack.ended(stack.start(job)["id"])
+        stack.wait_for_end(stack.start(job)["id"])
     deadline = time.monotonic() + 10
     while "probe" in (reason := _events(stack, stack.start(job))[0]["meta"]["reason"]):
         assert time.monotonic() < deadline

@@ -18,7 +18,7 @@ def stack(site: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack
 def collect(stack: Stack, path: str, *fields: dict[str, Any]) -> dict[str, Any]:
     job = stack.job(path, fields=list(fields))
     assert job["fields"] == list(fields)
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert run["status"] == "completed", run
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     return dict(record["data"])

@@ -26,7 +26,7 @@ def test_without_a_session_the_run_waits_and_a_login_lets_it_go_on(stack: Stack)
     answer = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": session})
     assert answer.status_code == 200, answer.text
     assert (answer.json()["status"], answer.json()["run_status"]) == ("resolved", "queued")
-    done = stack.ended(run["id"])
+    done = stack.wait_for_end(run["id"])
     assert (done["status"], done["attempt"]) == ("completed", 1)
     assert done["stats"]["title"] == "Your account"
     assert done["failure_code"] is done["error_message"] is None
@@ -55,7 +55,7 @@ def test_a_dead_session_holds_the_run_again(stack: Stack) -> None:
     assert info["check"] == "valid"
     assert info["checked_at"] is not None
     stack.client.post(f"/interventions/{waiting['id']}/resolve").raise_for_status()
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
 
 
 def test_reads_never_return_what_was_posted(stack: Stack) -> None:

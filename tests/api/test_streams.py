@@ -43,12 +43,12 @@ def test_a_stream_brings_each_event_once_live_and_ends_after_the_last(stack: Sta
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
 def test_last_event_id_resumes_without_loss_or_repeat(stack: Stack, after: int) -> None:
-    run = stack.ended(stack.start(stack.job("/articles"))["id"])
+    run = stack.wait_for_end(stack.start(stack.job("/articles"))["id"])
     assert [int(message["id"]) for message in _whole(stack, run["id"], after)] == list(range(after + 1, 4))
 
 
 def test_a_last_event_id_that_is_not_ours_is_422(stack: Stack) -> None:
-    run = stack.ended(stack.start(stack.job("/articles"))["id"])
+    run = stack.wait_for_end(stack.start(stack.job("/articles"))["id"])
     answer = stack.client.get(f"/jobs/runs/{run['id']}/events/stream", headers={"Last-Event-ID": "x"})
     assert (answer.status_code, answer.json()["error"]["field"]) == (422, "Last-Event-ID")
 
@@ -71,7 +71,7 @@ def test_the_stream_of_everything_brings_the_events_of_all_runs(stack: Stack) ->
     thread.start()
     connected.wait(5)
     job = stack.job("/articles")
-    first = stack.ended(stack.start(job)["id"])
+    first = stack.wait_for_end(stack.start(job)["id"])
     second.update(stack.start(job))
     thread.join(20)
     assert not thread.is_alive()
@@ -83,7 +83,7 @@ def test_the_stream_of_everything_brings_the_events_of_all_runs(stack: Stack) ->
 
 
 def test_events_are_paged_and_bounded(stack: Stack) -> None:
-    run = stack.ended(stack.start(stack.job("/articles"))["id"])
+    run = stack.wait_for_end(stack.start(stack.job("/articles"))["id"])
     path = f"/jobs/runs/{run['id']}/events"
     assert len(stack.client.get(f"{path}?limit=2").json()) == 2
     assert stack.client.get(f"{path}?limit=1001").status_code == 422

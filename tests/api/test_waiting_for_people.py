@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.fetch.browsing import needs_chromium
 from tests.stack import Stack
 
@@ -19,7 +19,7 @@ GOOD = "<!doctype html><title>Lamp</title><h1>Lamp</h1><p class=cost>9.50</p>" +
 
 @pytest.fixture
 def shop() -> Iterator[Site]:
-    with served({"/": Page(raw=CAPTCHA, status=403), "/lamp": Page(raw=GOOD), "/broken": Page(status=503)}) as site:
+    with serve_site({"/": Page(raw=CAPTCHA, status=403), "/lamp": Page(raw=GOOD), "/broken": Page(status=503)}) as site:
         yield site
 
 
@@ -30,7 +30,7 @@ def a_job(stack: Stack, url: str, **more: Any) -> dict[str, Any]:
     return dict(answer.json())
 
 
-def waiting_for(stack: Stack, run_id: str) -> dict[str, Any]:
+def find_intervention(stack: Stack, run_id: str) -> dict[str, Any]:
     [found] = [
         each for each in stack.client.get("/interventions?status=open&limit=200").json() if each["run_id"] == run_id
     ]
@@ -45,13 +45,13 @@ def test_a_captcha_waits_for_a_person_and_the_run_goes_on(stack: Stack, shop: Si
     assert job["on_captcha"] == "wait"
     run = stack.start(job)
     stack.until(run["id"], "waiting_for_human", within_s=60)
-    waiting = waiting_for(stack, run["id"])
+    waiting = find_intervention(stack, run["id"])
     assert waiting["kind"] == "captcha"
     assert waiting["screenshot"] is not None  # the browser was tried, whatever the job began with
     shop.pages["/"] = Page(raw=GOOD)
     answer = stack.client.post(f"/interventions/{waiting['id']}/resolve")
     assert answer.json()["run_status"] == "queued", answer.text
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
 
 
 class Guarded(Site):
@@ -66,11 +66,11 @@ class Guarded(Site):
 def test_the_session_of_a_person_who_solved_the_captcha_is_used(stack: Stack, by: str) -> None:
     needs_chromium()
     cookies = [{"name": "solved", "value": "yes"}]
-    with served(Guarded({})) as site:
+    with serve_site(Guarded({})) as site:
         job = a_job(stack, f"{site.url}/", on_captcha="wait", strategy="browser")
         run = stack.start(job)
         stack.until(run["id"], "waiting_for_human", within_s=60)
-        waiting = waiting_for(stack, run["id"])
+        waiting = find_intervention(stack, run["id"])
         if by == "resolve":
             given = {"session": {"cookies": cookies}}
             stack.client.post(f"/interventions/{waiting['id']}/resolve", json=given).raise_for_status()
@@ -78,13 +78,13 @@ def test_the_session_of_a_person_who_solved_the_captcha_is_used(stack: Stack, by
             body = {"job_id": job["id"], "cookies": cookies}
             stack.client.post("/jobs/sessions", json=body).raise_for_status()
             stack.client.post(f"/jobs/runs/{run['id']}/resume").raise_for_status()
-        assert stack.ended(run["id"])["status"] == "completed"
+        assert stack.wait_for_end(run["id"])["status"] == "completed"
 
 
 def test_a_captcha_fails_where_nobody_is_asked_for(stack: Stack, shop: Site) -> None:
     job = a_job(stack, f"{shop.url}/", strategy="http", max_attempts=1)
     assert (job["on_captcha"], job["on_missing"]) == ("fail", "fail")
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert (run["status"], run["failure_code"], run["failure_detail"]) == ("failed", "blocked", "captcha")
 
 
@@ -94,13 +94,13 @@ def test_a_missing_field_waits_and_the_corrected_job_is_gone_on_with(stack: Stac
     job = a_job(stack, f"{shop.url}/lamp", strategy="browser", fields=fields, on_missing="wait")
     run = stack.start(job)
     stack.until(run["id"], "waiting_for_human", within_s=60)
-    waiting = waiting_for(stack, run["id"])
+    waiting = find_intervention(stack, run["id"])
     assert (waiting["kind"], "price" in waiting["reason"]) == ("missing_field", True)
     change = {"fields": ["title", {"name": "price", "css": ".cost"}]}
     stack.client.patch(f"/jobs/{job['id']}", json=change).raise_for_status()
     path = f"/interventions/{waiting['id']}/resolve" if by == "resolve" else f"/jobs/runs/{run['id']}/resume"
     stack.client.post(path).raise_for_status()
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
     [record] = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert record["data"] == {"title": "Lamp", "price": "9.50"}
 

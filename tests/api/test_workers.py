@@ -34,7 +34,7 @@ def test_a_worker_is_shown_with_the_run_it_holds(stack: Stack) -> None:
     worker = node_holding(stack, run["id"])
     page = stack.client.get(f"/workers/{worker['owner']}/runs?limit=200")
     queues = {queue["queue"]: queue for queue in stack.client.get("/queues").json()}
-    stack.ended(run["id"])
+    stack.wait_for_end(run["id"])
 
     is_told = "APP_TRANSPORT" in stack.environment
     assert (worker["state"], worker["role"]) == ("live", "worker" if is_told else "embedded")

@@ -24,17 +24,17 @@ def test_celery_knows_the_tasks_and_what_is_executed_now(stack: Stack) -> None:
     stack.until(slow["id"], "running")
     [active] = json.loads(celery(stack, "inspect", "active", "--json")).values()
     assert [task["args"] for task in active if task["name"] == "runs.execute"] == [[slow["id"]]]
-    assert stack.ended(slow["id"])["status"] == "completed"
+    assert stack.wait_for_end(slow["id"])["status"] == "completed"
 
 
 def test_a_message_sent_by_hand_executes_its_run_once(stack: Stack) -> None:
-    done = stack.ended(stack.start(stack.job())["id"])
+    done = stack.wait_for_end(stack.start(stack.job())["id"])
     celery(stack, "call", "runs.execute", "--args", json.dumps([done["id"]]))
     celery(stack, "call", "runs.execute", "--kwargs", json.dumps({"run_id": done["id"]}))
     celery(stack, "call", "runs.execute", "--args", json.dumps(["no-such-run"]))
     for nonsense in ("[]", "[7]", '[{"a": 1}]'):
         celery(stack, "call", "runs.execute", "--args", nonsense)
-    after = stack.ended(stack.start(stack.job())["id"])
+    after = stack.wait_for_end(stack.start(stack.job())["id"])
     assert after["status"] == "completed", "and the worker is well"
     assert stack.messages(done["id"]).count("Run started") == 1
 
@@ -57,7 +57,7 @@ def test_health_speaks_of_the_broker(stack: Stack) -> None:
 
 def test_a_retry_is_told_when_its_time_has_come(stack: Stack) -> None:
     began = time.monotonic()
-    run = stack.ended(stack.start(stack.job("/slow?seconds=2", timeout_s=1), max_attempts=2)["id"])
+    run = stack.wait_for_end(stack.start(stack.job("/slow?seconds=2", timeout_s=1), max_attempts=2)["id"])
     assert (run["status"], run["failure_code"], run["attempt"]) == ("failed", "timeout", 2)
     assert "Retry scheduled" in stack.messages(run["id"])
     assert time.monotonic() - began < 8 * SLACK, "it was told, not found by its age"
@@ -70,7 +70,7 @@ def test_a_schedule_fires_through_beat(stack: Stack) -> None:
     while not (runs := stack.client.get(f"/jobs/{job['id']}/runs").json()):
         assert time.monotonic() < deadline, "beat is not heard"
         time.sleep(0.5)
-    assert stack.ended(runs[0]["id"])["status"] == "completed"
+    assert stack.wait_for_end(runs[0]["id"])["status"] == "completed"
     stack.client.delete(f"/jobs/{job['id']}")
 
 
@@ -93,7 +93,7 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_cannot_finish(
         assert worker.wait(30) == 0
         assert time.monotonic() - began < 8 * SLACK
     stack.client.post(f"/jobs/runs/{run['id']}/cancel")
-    assert stack.ended(run["id"])["status"] == "cancelled"
+    assert stack.wait_for_end(run["id"])["status"] == "cancelled"
 
 
 def test_a_consumer_that_stalls_ends_to_be_started_again(stack: Stack, redis_server: RedisServer) -> None:
@@ -119,4 +119,4 @@ def test_the_api_answers_at_once_while_nobody_works(stack: Stack) -> None:
     assert time.monotonic() - began < 1 * SLACK
     assert httpx.get(f"{stack.url}/ready").status_code == 200
     stack.client.post(f"/jobs/runs/{run['id']}/cancel")
-    assert stack.ended(run["id"])["status"] == "cancelled"
+    assert stack.wait_for_end(run["id"])["status"] == "cancelled"

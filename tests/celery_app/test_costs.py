@@ -25,7 +25,7 @@ def model() -> dict[str, float]:
 def test_a_run_costs_what_the_model_says(stack: Stack, redis_server: RedisServer) -> None:
     url = stack.environment["APP_DATABASE_URL"]
     job = stack.job()
-    stack.ended(stack.start(job)["id"])
+    stack.wait_for_end(stack.start(job)["id"])
     time.sleep(2)
     idle = _difference(url, redis_server, lambda: time.sleep(5))
     busy_s = time.monotonic()
@@ -48,7 +48,7 @@ def test_a_run_costs_what_the_model_says(stack: Stack, redis_server: RedisServer
 def _work(stack: Stack, job: dict[str, Any]) -> None:
     ids = [stack.start(job)["id"] for _ in range(RUNS)]
     for run_id in ids:
-        assert stack.ended(run_id)["status"] == "completed"
+        assert stack.wait_for_end(run_id)["status"] == "completed"
 
 
 def _difference(url: str, broker: RedisServer, work: Any) -> dict[str, float]:

@@ -35,7 +35,7 @@ def complaints(stack: Stack) -> int:
 def test_a_file_whose_bytes_are_overwritten(tmp_path: Path, site: str) -> None:
     with corral_up(tmp_path, site) as stack:
         for _ in range(3):
-            stack.ended(stack.start(stack.job())["id"])
+            stack.wait_for_end(stack.start(stack.job())["id"])
         assert stack.client.get("/health").json()["status"] == "healthy"
         path = stack.data_dir / "corral.db"
         with sqlite3.connect(path) as other:
@@ -68,4 +68,4 @@ def test_a_table_that_is_dropped_and_restored(tmp_path: Path, site: str, postgre
             assert complaints(stack) == 1
             other.execute("ALTER TABLE lost RENAME TO artifacts")
         block_until(lambda: stack.client.get("/health").status_code == 200)
-        stack.ended(run)
+        stack.wait_for_end(run)

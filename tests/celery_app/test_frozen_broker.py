@@ -12,7 +12,7 @@ import pytest
 
 from tests.services import PostgresCluster, RedisServer
 from tests.slack import SLACK
-from tests.stack import Stack, celery_worker, environment, serving, stop
+from tests.stack import Stack, celery_worker, environment, serve_api, stop
 
 LOST_MESSAGE_S = 10.0  # after which a run is taken whose message never came
 
@@ -37,13 +37,13 @@ def test_runs_start_without_the_broker_and_a_worker_that_stops_takes_no_more(
     tmp_path: Path, site: str, variables: dict[str, str], redis_server: RedisServer
 ) -> None:
     with (
-        serving(tmp_path, variables) as (url, api),
+        serve_api(tmp_path, variables) as (url, api),
         celery_worker(tmp_path, variables, "--beat") as worker,
         httpx.Client(base_url=url, timeout=30) as client,
     ):
         stack = Stack(url, site, tmp_path / "var", api, client, tmp_path / "api.log", variables)
         job = stack.job()
-        stack.ended(stack.start(job)["id"])
+        stack.wait_for_end(stack.start(job)["id"])
         with frozen(redis_server):
             began = time.monotonic()
             stack.until(stack.start(job)["id"], "completed")

@@ -12,7 +12,7 @@ import pytest
 
 from tests.services import PostgresCluster, postgres_cluster
 from tests.slack import SLACK
-from tests.stack import environment, serving
+from tests.stack import environment, serve_api
 from tests.waiting import block_until
 
 
@@ -40,7 +40,7 @@ def frozen(cluster: PostgresCluster) -> Iterator[None]:
 def test_requests_are_refused_while_the_database_is_frozen(tmp_path: Path, site: str, cluster: PostgresCluster) -> None:
     job = {"target_url": f"{site}/articles", "fields": ["title"], "strategy": "http"}
     variables = environment(tmp_path / "var", APP_DATABASE_URL=cluster.create_migrated())
-    with serving(tmp_path, variables) as (url, _), httpx.Client(base_url=url, timeout=30) as client:
+    with serve_api(tmp_path, variables) as (url, _), httpx.Client(base_url=url, timeout=30) as client:
         made = client.post("/jobs", json=job)
         assert made.status_code == 200, made.text
         before = made.json()["id"]

@@ -52,7 +52,7 @@ def write_script(stack: Stack) -> None:
 
 def test_a_script_run_has_records_events_and_artifacts_over_http(stack: Stack) -> None:
     write_script(stack)
-    run = stack.ended(import_task(stack, "task_000001", "2024-25"))
+    run = stack.wait_for_end(import_task(stack, "task_000001", "2024-25"))
     assert (run["status"], run["kind"]) == ("completed", "script"), run
     records = stack.client.get(f"/jobs/runs/{run['id']}/records").json()
     assert [record["data"] for record in records] == [{"season": "2024-25"}]
@@ -82,6 +82,6 @@ def test_a_node_killed_with_its_workers_leaves_no_process_and_another_one_execut
         for victim in victims:
             os.kill(victim.pid, signal.SIGKILL)
         (folder_of(stack) / "go-slow").touch()
-        run = stack.ended(run_id, 60)
+        run = stack.wait_for_end(run_id, 60)
     assert run["status"] == "completed"
     assert processes_of(run_id) == []

@@ -19,10 +19,10 @@ import psutil
 import redis
 
 from corral.transport.celery import STEPS
-from tests.forked.process import Process, started
+from tests.forked.process import Process, start_process
 from tests.services import RedisServer
 from tests.slack import SLACK
-from tests.stack import environment, serving, stop
+from tests.stack import environment, serve_api, stop
 from tests.waiting import pauses
 
 TERMINAL = ("completed", "partial", "failed", "cancelled")
@@ -42,7 +42,9 @@ class Fleet:
     def start_worker(self, *arguments: str, broker: str | None = None) -> Process:
         told = {"APP_CELERY_BROKER_URL": broker} if broker else {}
         log = (self.folder / f"worker-{len(self.workers)}.log").open("ab")
-        process = started(["worker", "--json", *arguments], env={**self.variables, **told}, cwd=self.folder, stderr=log)
+        process = start_process(
+            ["worker", "--json", *arguments], env={**self.variables, **told}, cwd=self.folder, stderr=log
+        )
         log.close()
         self.workers.append(process)
         return process
@@ -81,7 +83,7 @@ def fleet(folder: Path, database_url: str, broker_url: str, **settings: str) -> 
     told["APP_API_WRITE_RATE"] = "0"  # a flood of runs is what it is for
     made = Fleet(folder, database_url, variables=environment(folder / "var", **told, **settings))
     try:
-        with serving(folder, made.variables) as (url, _):
+        with serve_api(folder, made.variables) as (url, _):
             made.url = url
             yield made
     finally:

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from tests.forked.process import started
+from tests.forked.process import start_process
 from tests.services.process import kill_tree
 from tests.services.sqlite import migrate
 from tests.shape.files import ROOT
@@ -36,7 +36,7 @@ class NodeProcess:
     def __init__(self, program: str, given: dict[str, Any], log: Path, env: dict[str, str] | None = None) -> None:
         with log.open("ab") as output:
             variables = {**os.environ, **(env or {})}
-            self.process = started([json.dumps(given)], module=program, cwd=ROOT, stderr=output, env=variables)
+            self.process = start_process([json.dumps(given)], module=program, cwd=ROOT, stderr=output, env=variables)
         self.worker_pids: list[int] = []
         self._said: queue.Queue[dict[str, Any]] = queue.Queue()
         self._log = log

@@ -49,10 +49,10 @@ def test_a_run_that_crashes_its_worker_three_times_is_held_with_the_evidence_and
         [waiting] = stack.client.get("/interventions").json()
         assert (waiting["run_id"], waiting["kind"]) == (run_id, "quarantine")
         # What else is there goes on meanwhile.
-        assert stack.ended(stack.start(stack.job())["id"])["status"] == "completed"
+        assert stack.wait_for_end(stack.start(stack.job())["id"])["status"] == "completed"
 
         assert stack.client.post(f"/jobs/runs/{run_id}/resume").status_code == 200
-        assert stack.ended(run_id)["status"] == "completed"
+        assert stack.wait_for_end(run_id)["status"] == "completed"
         assert stack.client.get("/interventions?status=open").json() == []
 
 
@@ -67,7 +67,7 @@ def test_a_run_whose_installation_is_killed_again_and_again_completes(tmp_path: 
                 os.kill(stack.process.pid, signal.SIGKILL)
                 stack.process.wait(10)
                 continue
-            run = stack.ended(run_id)
+            run = stack.wait_for_end(run_id)
             assert (run["status"], run["attempt"]) == ("completed", 1)
             messages = stack.messages(run_id)
             assert messages.count("Run interrupted") == 3
@@ -82,5 +82,5 @@ def test_a_worker_that_is_killed_from_outside_says_nothing_about_its_run(
         run_id = stack.start(stack.job("/slow?seconds=3", timeout_s=60))["id"]
         for _ in range(4):
             kill_executing(stack, run_id, which)
-        assert stack.ended(run_id)["status"] == "completed"
+        assert stack.wait_for_end(run_id)["status"] == "completed"
         assert "Worker lost" not in stack.messages(run_id)

@@ -12,7 +12,7 @@ from corral.domain.errors import StorageFull
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.chaos.history import check
-from tests.engine.builders import drill, node_of, put, settings_for, wait_for_runs, wait_for_start, working
+from tests.engine.builders import drill, node_of, put, run_node, settings_for, wait_for_runs, wait_for_start
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -47,7 +47,7 @@ def fill(place: Path) -> Path:
 
 
 async def test_a_full_disk_pauses_the_node_and_loses_nothing(small_disk: Path) -> None:
-    async with working(settings_for(small_disk, workers=1, runs_per_process=10)) as app:
+    async with run_node(settings_for(small_disk, workers=1, runs_per_process=10)) as app:
         ids = await put(app, *[drill("sleep", seconds=1, record=True) for _ in range(5)])
         await wait_for_start(app, *ids)
         waiting = await put(app, *[drill("sleep", seconds=0.1, record=True, pad="x" * 1000) for _ in range(200)])

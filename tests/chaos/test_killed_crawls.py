@@ -13,7 +13,7 @@ import pytest
 from tests import services
 from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.export.warc_reader import read as read_warc
 from tests.stack import Stack, corral_up
 from tests.waiting import pauses
@@ -85,7 +85,7 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
         cluster: services.PostgresCluster = request.getfixturevalue("postgres")
         settings["APP_DATABASE_URL"] = cluster.create_migrated()
     again_s: list[float] = []
-    with served(a_site(count, dice)) as site:
+    with serve_site(a_site(count, dice)) as site:
         expected = hash_of(records_of(site))
         task, killed, found, kept = "", 0, (0, ""), [""]
         while True:

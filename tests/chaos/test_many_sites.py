@@ -13,7 +13,7 @@ import pytest
 from tests.chaos.hostile_site import HOSTILITIES, serve_hostility
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 
 PAGES = 60 if LEVEL else 6
 
@@ -68,7 +68,7 @@ def scrape(folder: Path, *, hostile: str | None) -> list[tuple[Limit, Site]]:
     corral = Corral(folder)
     with ExitStack() as stack:
         sites = [
-            (limit, stack.enter_context(served({f"/{n}": Page(takes_s=limit.takes_s) for n in range(PAGES)})))
+            (limit, stack.enter_context(serve_site({f"/{n}": Page(takes_s=limit.takes_s) for n in range(PAGES)})))
             for limit in LIMITS
         ]
         config = folder / "config/sites"
@@ -90,7 +90,7 @@ def scrape(folder: Path, *, hostile: str | None) -> list[tuple[Limit, Site]]:
     return sites
 
 
-def used_share(limit: Limit, site: Site) -> float:
+def measure_used_share(limit: Limit, site: Site) -> float:
     """The share of the allowed rate that was used, by the log of the server."""
     asked = requests_of(site)
     return (len(asked) - 1) / (asked[-1] - asked[0]) / limit.rate
@@ -107,19 +107,19 @@ def test_no_site_is_requested_above_its_limit(tmp_path: Path) -> None:
     if not LEVEL:
         return
     for limit, site in sites:
-        assert used_share(limit, site) >= 0.9, limit
+        assert measure_used_share(limit, site) >= 0.9, limit
 
 
 @pytest.fixture(scope="module")
 def rates_alone(tmp_path_factory: pytest.TempPathFactory) -> list[float]:
     """The shares of the allowed rates that the honest sites use without a hostile one."""
     sites = scrape(tmp_path_factory.mktemp("campaign") / "alone", hostile=None)
-    return [used_share(limit, site) for limit, site in sites]
+    return [measure_used_share(limit, site) for limit, site in sites]
 
 
 @pytest.mark.skipif(not LEVEL, reason="long: compares runs of half a minute each")
 @pytest.mark.parametrize("name", ["slow 503", *HOSTILITIES])
 def test_a_hostile_site_does_not_slow_the_others(tmp_path: Path, rates_alone: list[float], name: str) -> None:
     sites = scrape(tmp_path / "beside", hostile=name)
-    beside = [used_share(limit, site) for limit, site in sites]
+    beside = [measure_used_share(limit, site) for limit, site in sites]
     assert mean(beside) >= 0.95 * mean(rates_alone), (name, beside, rates_alone)

@@ -26,7 +26,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def receiving(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
+def serve_receiver(*statuses: int) -> Iterator[tuple[str, list[tuple[dict[str, str], bytes]]]]:
     server = Receiver(("127.0.0.1", 0), _Handler)
     server.statuses, server.got = list(statuses), []
     thread = threading.Thread(target=server.serve_forever, daemon=True)

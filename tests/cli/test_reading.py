@@ -30,7 +30,7 @@ DRY_RUNS: list[tuple[str, ...]] = [
 ]
 
 
-def everything_in(folder: Path) -> dict[str, str]:
+def read_tree(folder: Path) -> dict[str, str]:
     return {
         str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else "folder"
         for file in folder.rglob("*")
@@ -78,12 +78,12 @@ def test_a_dry_run_creates_nothing(corral: Corral, verb: tuple[str, ...]) -> Non
 
 def test_looking_leaves_a_used_folder_as_it_was(used_folder: tuple[Corral, str]) -> None:
     corral, run = used_folder
-    before = everything_in(corral.data)
+    before = read_tree(corral.data)
     for verb in (*LISTS, ("run", "show", run), ("events", run), ("records", run), ("doctor",)):
         assert corral.here(*verb).code == 0, verb
     for verb in (("run", "cancel", run), ("run", "pause", run), ("session", "rotate")):
         assert corral.here(*verb, "--dry-run").code == 0, verb
-    assert everything_in(corral.data) == before
+    assert read_tree(corral.data) == before
 
 
 def test_what_another_process_has_just_written_is_seen(used_folder: tuple[Corral, str]) -> None:
@@ -129,13 +129,13 @@ def test_a_database_of_an_older_version_is_not_migrated_by_looking(used_folder: 
     with sqlite3.connect(corral.data / "corral.db") as connection:
         connection.execute("UPDATE alembic_version SET version_num = '0001'")
     connection.close()
-    before = everything_in(corral.data)
+    before = read_tree(corral.data)
     done = corral.here("run", "list")
     assert done.code == 78
     assert "0001" in done.err
     assert schema.HEAD in done.err
     assert [check for check in corral.here("doctor", "--json").json["checks"] if check["verdict"] == "warning"]
-    assert everything_in(corral.data) == before
+    assert read_tree(corral.data) == before
 
 
 def test_a_database_that_lost_its_version_says_so(used_folder: tuple[Corral, str]) -> None:

@@ -53,7 +53,7 @@ class Machine:
         return {**SECRETS, "APP_EGRESS_ALLOW": "127.0.0.0/8:*"}
 
     @contextmanager
-    def running(self, name: str) -> Iterator["subprocess.Popen[bytes]"]:
+    def run_in_background(self, name: str) -> Iterator["subprocess.Popen[bytes]"]:
         command = [self.translate(word) for word in services(self.variables)[name]["command"]]
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
@@ -80,9 +80,9 @@ def test_the_services_of_compose_work_together(tmp_path: Path, postgres: Postgre
     machine = Machine(tmp_path, postgres)
     address, headers = f"http://127.0.0.1:{machine.api}", {"Authorization": f"Bearer {TOKEN}"}
     with ExitStack() as stack, httpx.Client(base_url=address, headers=headers, timeout=30) as api:
-        stack.enter_context(machine.running("redis"))
+        stack.enter_context(machine.run_in_background("redis"))
         block_until(lambda: machine.is_well("redis"))
-        running = [stack.enter_context(machine.running(name)) for name in ("api", "worker", "beat")]
+        running = [stack.enter_context(machine.run_in_background(name)) for name in ("api", "worker", "beat")]
         block_until(lambda: "dashboard" in machine.read_log("api"), 30)
         block_until(lambda: "Corral works" in machine.read_log("worker"), 30)
         assert machine.is_well("api")

@@ -24,7 +24,7 @@ from tests.shape.files import ROOT
 _BUILD_ONLY = {"editables", "hatchling"}
 
 
-def _declared_names() -> set[str]:
+def _read_declared_names() -> set[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     return {canonicalize_name(Requirement(each).name) for each in project["dependencies"]}
 
@@ -44,7 +44,7 @@ def _imports() -> Iterator[tuple[str, Path]]:
 
 def test_every_import_is_declared_as_a_dependency_of_the_package() -> None:
     providers = metadata.packages_distributions()
-    declared = _declared_names()
+    declared = _read_declared_names()
     missing = {
         (name, path.name)
         for name, path in _imports()
@@ -58,7 +58,7 @@ def test_every_import_is_declared_as_a_dependency_of_the_package() -> None:
 def test_the_lock_is_compiled_from_what_the_package_declares() -> None:
     lines = (ROOT / "requirements.in").read_text().splitlines()
     listed = {canonicalize_name(Requirement(line).name) for line in lines if re.match("[A-Za-z]", line)}
-    assert listed - _BUILD_ONLY == _declared_names()
+    assert listed - _BUILD_ONLY == _read_declared_names()
 
 
 @pytest.mark.slow

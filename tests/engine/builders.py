@@ -40,7 +40,7 @@ def settings_for(data_dir: Path, url: str | None = None, **changed: Any) -> Sett
 
 
 @asynccontextmanager
-async def working(settings: Settings) -> AsyncIterator[App]:
+async def run_node(settings: Settings) -> AsyncIterator[App]:
     """A node whose workers are all there."""
     async with open_node(settings) as app:
         await until(lambda: node_of(app).worker_count == settings.workers)

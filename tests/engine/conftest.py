@@ -7,7 +7,7 @@ from corral.settings import Settings
 from corral.wiring.app import App
 from tests import services
 from tests.chaos.level import LEVEL
-from tests.engine.builders import settings_for, working
+from tests.engine.builders import run_node, settings_for
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 async def app(settings: Settings) -> AsyncIterator[App]:
     """A node with two workers on a SQLite file."""
-    async with working(settings) as opened:
+    async with run_node(settings) as opened:
         yield opened
 
 

@@ -21,8 +21,8 @@ from corral.export.stream import Export, chunks
 from corral.store.open import open_store
 from corral.store.store import Store
 from corral.wiring.app import App
-from tests.engine.builders import settings_for, working
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.builders import run_node, settings_for
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.export.fill import fill_crawl
 from tests.export.warc_reader import read
 from tests.store.builders import ME, OTHER
@@ -42,7 +42,7 @@ async def store(shared_url: str) -> AsyncIterator[Store]:
 
 @pytest.fixture
 async def app(tmp_path: Path) -> AsyncIterator[App]:
-    async with working(settings_for(tmp_path, egress_allow="127.0.0.1/32:*", workers=1)) as opened:
+    async with run_node(settings_for(tmp_path, egress_allow="127.0.0.1/32:*", workers=1)) as opened:
         yield opened
 
 
@@ -67,7 +67,7 @@ async def test_a_crawl_that_keeps_its_pages_can_be_archived(app: App, tmp_path: 
     pages["/0"].raw = "<title>packed</title><p>" + "some words in it " * 30
     pages["/old"] = Page(status=301, headers={"location": "/1"})
     pages["/"].links = [*pages["/"].links, "/old", "/gone"]
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run_id = await crawl(app, f"{site.url}/")
         data = await archive(app.store, run_id)
     records = read(data)
@@ -108,7 +108,7 @@ async def test_what_opens_something_is_not_kept(app: App) -> None:
         "link": f"<https://a.test/?access_token={SECRETS[3]}>; rel=next",
         "x-plain": "stays",
     }
-    with served({"/?token=s3cret-query": Page(headers=headers, raw="<title>a</title><p>b")}) as site:
+    with serve_site({"/?token=s3cret-query": Page(headers=headers, raw="<title>a</title><p>b")}) as site:
         run_id = await crawl(app, f"{site.url}/?token={SECRETS[3]}")
         data = await archive(app.store, run_id, packs=False)
     [(_, url, head, _)] = [each for each in read(data) if each[0] == "response"]

@@ -31,7 +31,7 @@ def needs_chromium() -> None:
 
 
 @asynccontextmanager
-async def browsing(
+async def open_browser(
     *ports: int,
     limits: BrowserLimits | None = None,
     proxy_limits: ProxyLimits | None = None,

@@ -23,7 +23,7 @@ def a_request(body: bytes, *fields: FieldSpec) -> ReadRequest:
 
 
 @asynccontextmanager
-async def parsing(limits: ReaderLimits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
+async def open_pool(limits: ReaderLimits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
     """A pool with its processes started; none of them is left afterwards."""
     pool = ParsePool(size, limits)
     await pool.read(a_request(ORDINARY))

@@ -45,7 +45,7 @@ async def replay_page(
     return await replay.execute(Task("run", 1, "page", "api_replay", 1, Payload(payload), 10))
 
 
-def calling(url: str, method: str = "GET", **more: Any) -> dict[str, Any]:
+def make_call(url: str, method: str = "GET", **more: Any) -> dict[str, Any]:
     return {"url_pattern": "/shop/*", "calls": [{"method": method, "url": url, **more}], "fields": NAME}
 
 
@@ -79,7 +79,7 @@ async def test_without_a_recipe_it_says_what_to_do(replay: ApiReplayExecutor, si
 
 @pytest.mark.parametrize("url", ["{origin}/api/page", "{origin}/api/nowhere", "{origin}/api/status/400"])
 async def test_an_answer_of_another_shape(replay: ApiReplayExecutor, site: Changing, url: str) -> None:
-    assert failure_of(await replay_page(replay, site, calling(url))) == (FailureCode.EXTRACTION, "shape_changed")
+    assert failure_of(await replay_page(replay, site, make_call(url))) == (FailureCode.EXTRACTION, "shape_changed")
 
 
 async def test_a_path_that_is_not_there(replay: ApiReplayExecutor, site: Changing) -> None:
@@ -102,7 +102,7 @@ async def test_a_page_that_is_not_of_the_recipe(replay: ApiReplayExecutor, site:
 async def test_what_a_status_says_is_heard(
     replay: ApiReplayExecutor, site: Changing, status: int, code: FailureCode
 ) -> None:
-    outcome = await replay_page(replay, site, calling(f"{{origin}}/api/status/{status}"))
+    outcome = await replay_page(replay, site, make_call(f"{{origin}}/api/status/{status}"))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.http_status, outcome.retry_after) == (code, status, "7")
 
@@ -119,12 +119,12 @@ async def test_robots_may_refuse_where_a_call_is_sent_on_to(
     replay: ApiReplayExecutor, site: Changing, method: str
 ) -> None:
     site.robots = "User-agent: *\nDisallow: /api/echo\n"
-    outcome = await replay_page(replay, site, calling("{origin}/api/redirect/307", method))
+    outcome = await replay_page(replay, site, make_call("{origin}/api/redirect/307", method))
     assert failure_of(outcome) == (FailureCode.EXTRACTION, "replay_refused")
 
 
 async def test_a_recipe_reaches_no_address_that_is_not_allowed(replay: ApiReplayExecutor, site: Changing) -> None:
-    outcome = await replay_page(replay, site, calling("http://127.0.0.2:9/api"))
+    outcome = await replay_page(replay, site, make_call("http://127.0.0.2:9/api"))
     assert failure_of(outcome) == (FailureCode.POLICY, "egress")
 
 
@@ -134,7 +134,7 @@ async def test_a_recipe_reaches_no_address_that_is_not_allowed(replay: ApiReplay
 async def test_a_post_is_sent_on_only_where_the_status_says_so(
     replay: ApiReplayExecutor, site: Changing, status: int, arrives: str
 ) -> None:
-    recipe = calling(
+    recipe = make_call(
         f"{{origin}}/api/redirect/{status}",
         "POST",
         headers={"content-type": "application/json"},

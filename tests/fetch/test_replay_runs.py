@@ -18,7 +18,7 @@ from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import kinds, settings_for, wait_for_runs, working
+from tests.engine.builders import kinds, run_node, settings_for, wait_for_runs
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
 from tests.waiting import until
@@ -38,7 +38,7 @@ def site() -> Iterator[Changing]:
 @pytest.fixture
 async def app(site: Changing, tmp_path: Path) -> AsyncIterator[App]:
     settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-    async with working(settings) as opened:
+    async with run_node(settings) as opened:
         yield opened
 
 
@@ -64,7 +64,7 @@ async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path
     fields = (*FIELDS, FieldSpec("title"), FieldSpec("description"))
     async with running_site() as site:
         settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-        async with working(settings) as app:
+        async with run_node(settings) as app:
             first = await run_of(app, f"{site.url}/shop/1", fields)
             assert (first.state, first.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER), first
             assert await kinds(app, first.id) == ["created", "started", "recipe_recorded", "completed"]
@@ -95,7 +95,7 @@ async def test_lists_are_replayed_as_lists(tmp_path: Path) -> None:
     )
     async with running_site() as site:
         settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-        async with working(settings) as app:
+        async with run_node(settings) as app:
             assert (await run_of(app, f"{site.url}/shop?page=1", fields)).resolved_strategy is Strategy.BROWSER
             replayed = await run_of(app, f"{site.url}/shop?page=2", fields)
             assert replayed.resolved_strategy is Strategy.API_REPLAY

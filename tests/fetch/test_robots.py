@@ -16,7 +16,7 @@ from corral.fetch.egress.context import FetchContext
 from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
 from corral.runtime.new_ids import new_id
-from tests.engine.builders import events, settings_for, wait_for_runs, working
+from tests.engine.builders import events, run_node, settings_for, wait_for_runs
 from tests.fetch.browsing import a_task, needs_chromium
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.slack import SLACK
@@ -112,7 +112,7 @@ async def test_a_run_tells_that_robots_txt_was_cut_and_what_was_read_holds(
     if strategy is Strategy.BROWSER:
         needs_chromium()
     settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         ended_as = {}
         for path in ("/private", "/late"):
             job = Job(JobId(new_id()), hostile.url(path), (FieldSpec("title"),), datetime.now(UTC), strategy=strategy)

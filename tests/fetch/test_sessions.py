@@ -16,7 +16,7 @@ from corral.fetch.http import HttpExecutor
 from corral.fetch.robots import Robots
 from corral.fetch.sessions import SessionKeys, WithSession, browser_state
 from corral.secrets.vault import Keyring
-from tests.fetch.browsing import browsing
+from tests.fetch.browsing import open_browser
 from tests.fetch.hostile import ROUTES, Hostile, Request, hostile_server, redirect_to
 
 RING = Keyring().with_new()
@@ -151,7 +151,7 @@ async def test_the_browser_is_logged_in_where_the_session_is_from(
         await request.answer(html.encode(), "Content-Type: text/html")
 
     monkeypatch.setitem(ROUTES, "/private", route)
-    async with browsing(hostile.port, elsewhere.port) as browser:
+    async with open_browser(hostile.port, elsewhere.port) as browser:
         task = a_task(hostile.url("/private"), a_session(hostile.url()), "browser")
         outcome = await WithSession(browser, KEYS).execute(task)
     assert isinstance(outcome, Fetched), outcome

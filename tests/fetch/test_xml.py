@@ -24,7 +24,7 @@ from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
 from tests.fetch.browsing import serve
 from tests.fetch.hostile import hostile_server
-from tests.fetch.parser_builders import URL, a_request, measure_lag, parsing
+from tests.fetch.parser_builders import URL, a_request, measure_lag, open_pool
 from tests.slack import SLACK
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -65,7 +65,7 @@ def trap(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", BOMBS)
 async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(name: str, trap: Path) -> None:
-    async with hostile_server() as den, parsing() as pool:
+    async with hostile_server() as den, open_pool() as pool:
         body = BOMBS[name].replace("PORT", str(den.port)).replace("FILE", str(trap)).encode()
         started = time.monotonic()
         failed = await pool.read(xml(body, FieldSpec("title"), FieldSpec("x", xpath="//r")), 10)
@@ -78,7 +78,7 @@ async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(nam
 
 @pytest.mark.parametrize("name", NAMED)
 async def test_what_a_document_names_is_not_opened_either(name: str, trap: Path) -> None:
-    async with hostile_server() as den, parsing() as pool:
+    async with hostile_server() as den, open_pool() as pool:
         body = NAMED[name].replace("PORT", str(den.port)).replace("FILE", str(trap)).encode()
         read = await pool.read(xml(body, FieldSpec("title"), FieldSpec("x", xpath="//title")), 10)
         assert den.heads == []
@@ -96,7 +96,7 @@ TOO_MUCH = {
 
 @pytest.mark.parametrize("name", TOO_MUCH)
 async def test_a_document_that_is_too_much_costs_its_run(name: str) -> None:
-    async with parsing(ReaderLimits(cpu_s=1.0)) as pool, measure_lag() as lag:
+    async with open_pool(ReaderLimits(cpu_s=1.0)) as pool, measure_lag() as lag:
         failed = await pool.read(xml(TOO_MUCH[name](), FieldSpec("title")), 20)
         assert isinstance(await pool.read(xml(RSS), 20), ReadAnswer)
     assert isinstance(failed, Failed), failed
@@ -115,7 +115,7 @@ SLOW = [
 @pytest.mark.parametrize("spec", SLOW, ids=str)
 async def test_a_selector_that_never_ends_costs_its_field(spec: FieldSpec) -> None:
     fields = (FieldSpec("title"), spec, FieldSpec("p", xpath="//p"), FieldSpec("n", xpath="count(//p)"))
-    async with parsing() as pool:
+    async with open_pool() as pool:
         read = await pool.read(xml(MANY, *fields), 20)
     assert isinstance(read, ReadAnswer), read
     assert read.record == {"title": "t", "slow": None, "p": "a", "n": 30_000}
@@ -125,7 +125,7 @@ async def test_a_selector_that_never_ends_costs_its_field(spec: FieldSpec) -> No
 async def test_a_path_that_multiplies_costs_its_field() -> None:
     body = json.dumps([[[[[[1] * 9] * 9] * 9] * 9] * 9]).encode()
     fields = (FieldSpec("slow", jsonpath="$" + "..*" * 9, all=True), FieldSpec("n", jsonpath="$[0][0][0][0][0][0]"))
-    async with parsing() as pool:
+    async with open_pool() as pool:
         read = await pool.read(xml(body, *fields, kind="application/json"), 20)
     assert isinstance(read, ReadAnswer), read
     assert (read.record, read.problems) == ({"slow": [], "n": 1}, {"slow": "limit:selector"})

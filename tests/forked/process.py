@@ -61,7 +61,7 @@ class Fork:
         self.send_signal(signal.SIGKILL)
 
 
-def started(
+def start_process(
     arguments: Sequence[str],
     *,
     module: str = "corral",

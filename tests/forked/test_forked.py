@@ -12,8 +12,8 @@ import pytest
 
 from corral.domain.runs.run import RunState
 from tests import forked
-from tests.engine.builders import drill, node_of, put, settings_for, wait_for_runs, working
-from tests.forked.process import started
+from tests.engine.builders import drill, node_of, put, run_node, settings_for, wait_for_runs
+from tests.forked.process import start_process
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -45,7 +45,7 @@ def test_it_says_and_ends_as_a_process_that_was_started(arguments: tuple[str, ..
     assert fork == process
 
 
-def _serving(folder: Path) -> tuple["subprocess.Popen[str]", psutil.Process]:
+def _serve(folder: Path) -> tuple["subprocess.Popen[str]", psutil.Process]:
     """What passes signals on, and the fork."""
     process = subprocess.Popen(
         [*forked.command(), "serve", "--port", "0", "--json"],
@@ -59,7 +59,7 @@ def _serving(folder: Path) -> tuple["subprocess.Popen[str]", psutil.Process]:
 
 
 def test_a_signal_reaches_it(tmp_path: Path) -> None:
-    process, fork = _serving(tmp_path)
+    process, fork = _serve(tmp_path)
     process.send_signal(signal.SIGTERM)
     assert process.wait(20 * SLACK) == 0
     assert not fork.is_running()
@@ -67,7 +67,7 @@ def test_a_signal_reaches_it(tmp_path: Path) -> None:
 
 
 def test_it_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
-    process, fork = _serving(tmp_path)
+    process, fork = _serve(tmp_path)
     process.kill()
     process.communicate()
     gone, _ = psutil.wait_procs([fork], timeout=20 * SLACK)
@@ -75,7 +75,7 @@ def test_it_does_not_outlive_who_asked_for_it(tmp_path: Path) -> None:
 
 
 def test_its_death_is_told(tmp_path: Path) -> None:
-    process, fork = _serving(tmp_path)
+    process, fork = _serve(tmp_path)
     fork.kill()
     process.communicate(timeout=20 * SLACK)
     assert process.returncode == -signal.SIGKILL
@@ -84,7 +84,7 @@ def test_its_death_is_told(tmp_path: Path) -> None:
 def test_tests_that_look_at_the_process_have_the_fork_itself(tmp_path: Path) -> None:
     arguments = ["serve", "--port", "0", "--json"]
     with (tmp_path / "log").open("wb") as log:
-        process = started(arguments, env=_environment(tmp_path), cwd=tmp_path, stderr=log)
+        process = start_process(arguments, env=_environment(tmp_path), cwd=tmp_path, stderr=log)
     assert process.stdout is not None
     with process.stdout as told:
         assert json.loads(told.readline())["pid"] == process.pid
@@ -98,7 +98,7 @@ def test_tests_that_look_at_the_process_have_the_fork_itself(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("forked_workers")
 async def test_a_node_may_have_forks_for_workers(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path)) as app:
+    async with run_node(settings_for(tmp_path)) as app:
         [run] = await wait_for_runs(app, await put(app, drill(record=True)))
         assert run.state is RunState.COMPLETED
         [worker] = node_of(app).worker_pids

@@ -95,14 +95,14 @@ async def test_postgresql_is_read_without_the_right_to_write(store: Store, tmp_p
 
 
 async def test_a_sitemap_names_expected_keys_and_a_truncated_one_is_refused(store: Store, tmp_path: Path) -> None:
-    def expected(name: str) -> dict[str, Any]:
+    def read_expected(name: str) -> dict[str, Any]:
         return {"sitemap": {"url": f"http://site.test/{name}", "pattern": "http://site.test/game/{n}"}}
 
     (tmp_path / "7").write_text("x")
-    report = await _report(store, tmp_path, expected=expected("index.xml"), inventory=_folder())
+    report = await _report(store, tmp_path, expected=read_expected("index.xml"), inventory=_folder())
     assert (report["expected"], report["keys"]) == (2, ["8"])
     for name, problem in (("cut.xml", "is truncated"), ("gone.xml", "answers 404")):
-        refused = await _report(store, tmp_path, expected=expected(name), inventory=_folder())
+        refused = await _report(store, tmp_path, expected=read_expected(name), inventory=_folder())
         assert problem in refused["problems"][0]
 
 

@@ -21,7 +21,7 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun, Run
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import put, settings_for, wait_for_runs, working
+from tests.engine.builders import put, run_node, settings_for, wait_for_runs
 from tests.fetch.browsing import needs_chromium
 from tests.proxies.world import BAD_IN_USE, PROXY_ADDRESS, ProxyWorld, proxy_world, relay
 from tests.slack import SLACK
@@ -106,7 +106,7 @@ async def test_bad_proxies_are_out_within_three_uses(tmp_path: Path, way: Strate
     )  # fmt: skip
     (tmp_path / "proxies.yaml").write_text("tiers: {datacentre: {cost_per_request: 0.25}}")
     with proxy_world({**bad, **good}) as world:
-        async with working(settings) as app:
+        async with run_node(settings) as app:
             await stock(app, world, bad)
             if isinstance(way, Strategy):
                 runs = await fetch_pages(app, world, way)

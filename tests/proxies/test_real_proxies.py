@@ -33,7 +33,7 @@ async def a_checker(allow: str = "127.0.0.0/8:*") -> AsyncIterator[ProxyChecker]
     await egress.close()
 
 
-def leased(number: int, address: str, login: str | None = None) -> LeasedProxy:
+def lease(number: int, address: str, login: str | None = None) -> LeasedProxy:
     sealed = None if login is None else RING.seal_text(Secret(login), f"proxy|{address}")
     return LeasedProxy(number, Tier.DATACENTRE, address, sealed)
 
@@ -42,11 +42,11 @@ async def test_tinyproxy_and_a_socks_server_pass_and_wrong_passwords_do_not() ->
     with proxy_world(GOOD) as world, tinyproxy() as plain, tinyproxy("user", "secret-word") as closed:
         async with a_checker() as checker, upstream_proxy("me", "hidden-word") as socks:
             proxies = [
-                leased(1, f"http://127.0.0.1:{plain.port}"),
-                leased(2, f"http://127.0.0.1:{closed.port}", "user:secret-word"),
-                leased(3, f"http://127.0.0.1:{closed.port}"),
-                leased(4, f"socks5://127.0.0.1:{socks.port}", "me:hidden-word"),
-                leased(5, f"socks5://127.0.0.1:{socks.port}", "me:wrong"),
+                lease(1, f"http://127.0.0.1:{plain.port}"),
+                lease(2, f"http://127.0.0.1:{closed.port}", "user:secret-word"),
+                lease(3, f"http://127.0.0.1:{closed.port}"),
+                lease(4, f"socks5://127.0.0.1:{socks.port}", "me:hidden-word"),
+                lease(5, f"socks5://127.0.0.1:{socks.port}", "me:wrong"),
             ]
             found = await checker.check(proxies, CheckPlan(world.judge, f"{world.site}/page/1"), lambda _: None)
     assert isinstance(found, list)
@@ -61,10 +61,10 @@ async def test_squid_passes_with_its_password_and_a_port_that_it_refuses_is_name
     with proxy_world(GOOD) as world, squid("user", "secret:word") as proxy:
         async with a_checker() as checker:
             proxies = [
-                leased(1, f"http://127.0.0.1:{proxy.port}"),
-                leased(2, f"http://127.0.0.1:{proxy.closed}", "user:secret:word"),
-                leased(3, f"http://127.0.0.1:{proxy.closed}", "user:wrong"),
-                leased(4, f"http://127.0.0.1:{proxy.strict}"),
+                lease(1, f"http://127.0.0.1:{proxy.port}"),
+                lease(2, f"http://127.0.0.1:{proxy.closed}", "user:secret:word"),
+                lease(3, f"http://127.0.0.1:{proxy.closed}", "user:wrong"),
+                lease(4, f"http://127.0.0.1:{proxy.strict}"),
             ]
             found = await checker.check(proxies, CheckPlan(world.judge, f"{world.site}/page/1"), lambda _: None)
         tunnels = proxy.list_tunnels()
@@ -85,7 +85,7 @@ async def test_a_judge_that_is_down_fails_the_check_instead_of_every_proxy() -> 
     with proxy_world(GOOD) as world:
         async with a_checker() as checker:
             plan = CheckPlan(f"http://127.0.0.1:{free_port()}/", timeout_s=2)
-            found = await checker.check([leased(1, world.address("good"))], plan, lambda _: None)
+            found = await checker.check([lease(1, world.address("good"))], plan, lambda _: None)
     assert isinstance(found, Failed)
     assert (found.code, found.detail) == ("network", "judge")
 
@@ -93,7 +93,7 @@ async def test_a_judge_that_is_down_fails_the_check_instead_of_every_proxy() -> 
 async def test_a_proxy_on_a_forbidden_address_is_never_dialled() -> None:
     with proxy_world(GOOD) as world:
         async with a_checker("10.0.0.0/8:*") as checker:
-            found = await checker.check([leased(1, world.address("good"))], CheckPlan(world.judge), lambda _: None)
+            found = await checker.check([lease(1, world.address("good"))], CheckPlan(world.judge), lambda _: None)
         assert isinstance(found, list)
         assert (found[0].is_alive, world.proxies["good"].uses) == (False, 0)
 
@@ -101,7 +101,7 @@ async def test_a_proxy_on_a_forbidden_address_is_never_dialled() -> None:
 async def test_checks_run_at_once_up_to_the_concurrency_over_all_chunks() -> None:
     with proxy_world(GOOD) as world:
         async with a_checker() as checker:
-            proxies = [leased(number, world.address("good")) for number in range(40)]
+            proxies = [lease(number, world.address("good")) for number in range(40)]
             plan = CheckPlan(world.judge, concurrency=7)
             chunks = [proxies[at : at + 10] for at in range(0, 40, 10)]
             found = await asyncio.gather(*(checker.check(chunk, plan, lambda _: None) for chunk in chunks))

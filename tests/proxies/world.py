@@ -270,14 +270,14 @@ def _make_tls() -> ssl.SSLContext:
 async def _listen(
     world: ProxyWorld, serve: Callable[[Reader, Writer], Awaitable[None]], tls: ssl.SSLContext | None = None
 ) -> int:
-    async def tracked(reader: Reader, writer: Writer) -> None:
+    async def track(reader: Reader, writer: Writer) -> None:
         task = asyncio.current_task()
         assert task is not None
         world.tasks.add(task)
         task.add_done_callback(world.tasks.discard)
         await serve(reader, writer)
 
-    server = await asyncio.start_server(tracked, "127.0.0.1", 0, backlog=1024, ssl=tls)
+    server = await asyncio.start_server(track, "127.0.0.1", 0, backlog=1024, ssl=tls)
     world.servers.append(server)
     return int(server.sockets[0].getsockname()[1])
 

@@ -213,7 +213,7 @@ async def test_nothing_outlives_the_script_host(number: signal.Signals) -> None:
 
 
 def _is_alive(pid: int | None) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
 
 
 async def test_a_host_that_died_unnoticed_is_replaced() -> None:

@@ -4,7 +4,7 @@ import json
 import re
 from pathlib import Path
 
-from tests.forked.process import started
+from tests.forked.process import start_process
 from tests.secrets.planted import Planted, Watcher
 from tests.slack import SLACK
 from tests.stack import Stack, environment
@@ -100,7 +100,7 @@ def _storage_state(stack: Stack, canaries: Planted) -> dict[str, object]:
 
 def _run_and_read(arguments: list[str], is_good: bool | None, given: dict[str, str], folder: Path) -> str:
     """All that it printed, with what could be seen of the processes it started. None: it may end either way."""
-    process = started(arguments, env=given, cwd=folder)
+    process = start_process(arguments, env=given, cwd=folder)
     assert process.stdout is not None
     watcher = Watcher(process.pid)
     watcher.start()

@@ -91,7 +91,7 @@ def test_no_planted_secret_is_found_anywhere(
         bodies.append(terminal.lists(stack, tmp_path))
         said += terminal.key_file(canaries, tmp_path, site) + terminal.bad_settings(canaries, tmp_path)
         uses.kill_worker(stack, confiding, canaries)
-        _everything_read(stack)
+        _read_everything(stack)
         watcher.done.set()
         watcher.join()
         rows = _rows(stack, settings)
@@ -130,7 +130,7 @@ def _text_of(answer: httpx.Response) -> str:
     return f"{answer.headers} {answer.text}"
 
 
-def _everything_read(stack: Stack) -> None:
+def _read_everything(stack: Stack) -> None:
     pages = ("/", "/docs", "/openapi.json", "/static/app.js", "/health", "/metrics")
     for path in (*pages, "/jobs", "/jobs/sessions", "/jobs/recipes", "/interventions", "/jobs/records"):
         assert stack.client.get(path).status_code == 200, path

@@ -45,7 +45,7 @@ def logins(stack: Stack, canaries: Planted) -> None:
     [waiting] = stack.client.get("/interventions?status=open").json()
     resolved = stack.client.post(f"/interventions/{waiting['id']}/resolve", json={"session": {"cookies": cookies}})
     resolved.raise_for_status()
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
 
 
 def addresses(stack: Stack, canaries: Planted) -> None:
@@ -64,7 +64,7 @@ def addresses(stack: Stack, canaries: Planted) -> None:
     by_browser = _job(stack, f"/gone?secret={canaries.in_url('gone_in_browser')}", strategy="browser")
     runs.append((stack.start(by_browser), "failed"))
     for run, status in runs:
-        assert stack.ended(run["id"])["status"] == status, run["target_url"]
+        assert stack.wait_for_end(run["id"])["status"] == status, run["target_url"]
 
 
 def use_confiding_site(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
@@ -81,7 +81,7 @@ def use_confiding_site(stack: Stack, site: ConfidingSite, canaries: Planted) -> 
     runs.append((stack.start(_job(stack, "/app", site, strategy="browser", fields=["name"])), "completed"))
     runs.append((stack.start(_job(stack, "/landing", site)), "completed"))  # once more, from the cache
     for run, status in runs:
-        assert stack.ended(run["id"], within_s=60)["status"] == status, run
+        assert stack.wait_for_end(run["id"], within_s=60)["status"] == status, run
 
 
 def make_target_repeat(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
@@ -94,17 +94,17 @@ def make_target_repeat(stack: Stack, site: ConfidingSite, canaries: Planted) -> 
         "storage": {site.url: {"token": canaries.secret("repeated_storage")}},
     }
     stack.client.post("/jobs/sessions", json=session).raise_for_status()
-    run = stack.ended(stack.start(job)["id"])
+    run = stack.wait_for_end(stack.start(job)["id"])
     assert (run["status"], run["resolved_strategy"]) == ("failed", "browser")
     assert "repeated_cookie" in canaries.find_in("\n".join(site.asked))
     plain = _job(stack, f"/error?token={canaries.in_url('repeated_over_http')}", site)
-    assert stack.ended(stack.start(plain)["id"])["status"] == "failed"
+    assert stack.wait_for_end(stack.start(plain)["id"])["status"] == "failed"
 
 
 def plant_for_sure(stack: Stack, site: ConfidingSite, sure: Planted) -> None:
     """No secret by its name, where all of the above stands."""
     job = _job(stack, f"/error?note={sure.secret('in_address')}", site, strategy="browser")
-    assert stack.ended(stack.start(job)["id"])["status"] == "failed"
+    assert stack.wait_for_end(stack.start(job)["id"])["status"] == "failed"
 
 
 def proxies(stack: Stack, canaries: Planted) -> None:
@@ -113,9 +113,9 @@ def proxies(stack: Stack, canaries: Planted) -> None:
     for strategy in ("http", "browser"):
         known_by = f"{canaries.secret(f'proxy_user_{strategy}')}:{canaries.secret(f'proxy_password_{strategy}')}"
         job = _job(stack, "/articles", strategy=strategy, proxy_policy=f"http://{known_by}@{site}")
-        run = stack.ended(stack.start(job)["id"])
+        run = stack.wait_for_end(stack.start(job)["id"])
         assert (run["failure_code"], run["failure_detail"]) == ("network", "proxy")
-        stack.ended(stack.client.post(f"/jobs/runs/{run['id']}/retry").json()["id"])
+        stack.wait_for_end(stack.client.post(f"/jobs/runs/{run['id']}/retry").json()["id"])
         stack.client.post(f"/jobs/{job['id']}/clone").raise_for_status()
         changed = f"socks5://user:{canaries.secret(f'changed_proxy_{strategy}')}@{site}"
         stack.client.patch(f"/jobs/{job['id']}", json={"proxy_policy": changed}).raise_for_status()
@@ -124,7 +124,7 @@ def proxies(stack: Stack, canaries: Planted) -> None:
         for strategy in ("http", "browser"):
             address = f"http://{user}:{password}@127.0.0.1:{proxy.port}"
             job = _job(stack, "/articles", strategy=strategy, proxy_policy=address)
-            assert stack.ended(stack.start(job)["id"])["status"] == "completed"
+            assert stack.wait_for_end(stack.start(job)["id"])["status"] == "completed"
         assert proxy.asked
     refused = f"ftp://user:{canaries.secret('refused_proxy')}@{site}"
     body = {"target_url": f"{stack.site}/articles", "fields": ["title"], "proxy_policy": refused}
@@ -171,7 +171,7 @@ def _send_malformed(stack: Stack, canaries: Planted) -> None:
 def recipes(stack: Stack, canaries: Planted) -> None:
     """A recipe is learnt in a browser, then written by hand: with what may not be in it, and with what may."""
     taught = _job(stack, "/shop/1", strategy="browser", fields=["name", "price"])
-    assert stack.ended(stack.start(taught)["id"])["status"] == "completed"
+    assert stack.wait_for_end(stack.start(taught)["id"])["status"] == "completed"
     [recipe] = [each for each in stack.client.get("/jobs/recipes").json() if each["url_pattern"].startswith("/shop")]
     document = recipe["document"]
     call = document["calls"][0]
@@ -188,7 +188,7 @@ def recipes(stack: Stack, canaries: Planted) -> None:
     written = {**document, "calls": [{**call, "url": missing}]}
     stack.client.put(f"/jobs/recipes/{recipe['id']}", json={"document": written}).raise_for_status()
     replayed = _job(stack, "/shop/2", strategy="api_replay", fields=["name", "price"])
-    stack.ended(stack.start(replayed)["id"])
+    stack.wait_for_end(stack.start(replayed)["id"])
 
 
 def previews(stack: Stack, canaries: Planted) -> None:
@@ -229,7 +229,7 @@ def kill_worker(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
     for worker in workers:
         worker.send_signal(signal.SIGKILL)
     for run in runs:
-        stack.ended(run["id"], within_s=60)
+        stack.wait_for_end(run["id"], within_s=60)
 
 
 def _until(is_so: Callable[[], bool], within_s: float = 20) -> None:

@@ -103,7 +103,7 @@ def postgres_cluster() -> Iterator[PostgresCluster]:
     directories = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=_version, reverse=True)
     initdb = find_binary("initdb", service="postgres", directories=directories)
     server = find_binary("postgres", service="postgres", directories=directories)
-    user = _unprivileged_user()
+    user = _find_unprivileged_user()
     directory = Path(tempfile.mkdtemp(prefix="corral-postgres-"))
     cluster = PostgresCluster(server=server, directory=directory, port=free_port(), user=user)
     try:
@@ -122,7 +122,7 @@ def _version(directory: Path) -> int:
     return int(major) if major.isdigit() else 0
 
 
-def _unprivileged_user() -> str | None:
+def _find_unprivileged_user() -> str | None:
     """PostgreSQL refuses to run as root; None means: as whoever runs the tests."""
     if os.geteuid() != 0:
         return None

@@ -48,18 +48,20 @@ def is_participle(name: str) -> bool:
 
 def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     for node in ast.walk(parse(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_property(node):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_value(node):
             yield node
 
 
-def is_property(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any("property" in ast.unparse(each) for each in node.decorator_list)
+def is_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Properties and fixtures are values for those who use them."""
+    return any(word in ast.unparse(each) for each in node.decorator_list for word in ("property", "fixture"))
 
 
 def test_functions_are_verbs() -> None:
+    tests = [path for path in python_files() if path.is_relative_to(ROOT / "tests")]
     named = [
         f"{relative(path)}:{node.lineno} {node.name}"
-        for path in modules()
+        for path in [*modules(), *tests]
         for node in functions(path)
         if is_participle(node.name)
     ]

@@ -163,7 +163,7 @@ def classes_with_state(tree: ast.Module) -> frozenset[str]:
 
 def state(tree: ast.Module, stateful: frozenset[str]) -> Iterator[str]:
     """Names of a module that hold an empty or changed container, or an object that can change."""
-    changed = set(changed_names(tree))
+    changed = set(find_changed_names(tree))
     for node in tree.body:
         value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
         if not isinstance(node, ast.Assign | ast.AnnAssign) or value is None:
@@ -180,7 +180,7 @@ def state(tree: ast.Module, stateful: frozenset[str]) -> Iterator[str]:
             yield f"line {each.lineno}: global {', '.join(each.names)}"
 
 
-def changed_names(tree: ast.AST) -> Iterator[str]:
+def find_changed_names(tree: ast.AST) -> Iterator[str]:
     """Names that a function changes in place."""
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):

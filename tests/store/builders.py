@@ -75,7 +75,7 @@ async def settle(store: Store, one: Settlement) -> bool:
     return is_written
 
 
-def completed(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
+def complete(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
     return settlement(lease, RunAction.COMPLETE, EventKind.COMPLETED, records=tuple(records), stats={"n": 1})
 
 
@@ -84,15 +84,15 @@ def partial(lease: Lease, records: Sequence[dict[str, Any]] = ()) -> Settlement:
     return settlement(lease, RunAction.COMPLETE_PARTLY, EventKind.PARTIAL, failure=failure, records=tuple(records))
 
 
-def failed(lease: Lease, failure: Failed = NETWORK_FAILURE) -> Settlement:
+def fail(lease: Lease, failure: Failed = NETWORK_FAILURE) -> Settlement:
     return settlement(lease, RunAction.FAIL, EventKind.FAILED, failure=failure)
 
 
-def held(lease: Lease) -> Settlement:
+def hold(lease: Lease) -> Settlement:
     return settlement(lease, RunAction.HOLD, EventKind.WAITING)
 
 
-def retried(lease: Lease, due_in_s: float = 0, strategy: Strategy | None = None) -> Settlement:
+def retry(lease: Lease, due_in_s: float = 0, strategy: Strategy | None = None) -> Settlement:
     return settlement(
         lease,
         RunAction.RETRY,
@@ -109,7 +109,7 @@ def settlement(lease: Lease, action: RunAction, kind: EventKind, **more: Any) ->
     )
 
 
-def lost(lease: Lease, blame: Blame = Blame.CERTAIN, stderr_tail: str = "") -> Loss:
+def lose(lease: Lease, blame: Blame = Blame.CERTAIN, stderr_tail: str = "") -> Loss:
     return Loss(lease, blame, "killed by SIGSEGV", stderr_tail)
 
 

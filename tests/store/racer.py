@@ -6,7 +6,7 @@ import sys
 
 from corral.runtime.new_ids import new_owner
 from corral.store.open import open_store
-from tests.store.builders import completed
+from tests.store.builders import complete
 
 
 async def race(url: str, batch: int) -> list[tuple[str, int]]:
@@ -18,7 +18,7 @@ async def race(url: str, batch: int) -> list[tuple[str, int]]:
     await asyncio.to_thread(sys.stdin.readline)
     while leases := await store.runs.claim(owner, batch, 60):
         claimed += [lease.key for lease in leases]
-        assert all(await store.runs.settle_all([completed(lease, [{"by": owner}]) for lease in leases]))
+        assert all(await store.runs.settle_all([complete(lease, [{"by": owner}]) for lease in leases]))
         await store.runs.reap()
     await store.close()
     return claimed

@@ -104,13 +104,13 @@ def check(sql: Sql, crawl: str, counts: Counts, most: int = AT_ONCE) -> None:
         dict(sql(f"SELECT state, count(*) FROM items WHERE run_id = '{crawl}' GROUP BY state"))
     )
     assert {name: found[name] for name in counts._fields} == counts._asdict()
-    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, helper FROM items WHERE {_leased_items(crawl)}"))
+    at = Counter(host for host, _ in sql(f"SELECT DISTINCT host, helper FROM items WHERE {_match_leased_items(crawl)}"))
     assert not [host for host, count in at.items() if count > 1], "a host is with one worker at a time"
     [(granted,)] = sql(f"SELECT coalesce(sum(concurrency), 0) FROM crawl_helpers WHERE run_id = '{crawl}'")
     assert granted <= most
 
 
-def _leased_items(crawl: str) -> str:
+def _match_leased_items(crawl: str) -> str:
     return f"run_id = '{crawl}' AND state = 'leased'"
 
 

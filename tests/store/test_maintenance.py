@@ -16,7 +16,7 @@ async def _finish_runs(store: Store, count: int) -> list[str]:
     ids: list[str] = []
     for _ in range(count):
         lease = await claim_new(store)
-        await builders.settle(store, builders.completed(lease, [{"n": 1}]))
+        await builders.settle(store, builders.complete(lease, [{"n": 1}]))
         ids.append(lease.run_id)
     return ids
 
@@ -85,7 +85,7 @@ async def test_without_a_policy_nothing_is_forgotten(store: Store) -> None:
 async def test_records_are_listed_counted_and_deleted(store: Store) -> None:
     for job_id in ("a", "a", "b"):
         [lease] = await store.runs.claim_one(await add(store, a_run(job_id)), builders.ME, 10)
-        await builders.settle(store, builders.completed(lease, [{"n": 1}, {"n": 2}]))
+        await builders.settle(store, builders.complete(lease, [{"n": 1}, {"n": 2}]))
     everything = await store.records.newest(RecordFilter(), None, 10)
     assert len(everything) == 6
     assert [record.id for record in everything] == sorted((r.id for r in everything), reverse=True)
@@ -110,10 +110,10 @@ async def test_a_healthy_database_has_no_findings(store: Store) -> None:
     await _finish_runs(store, 3)
     await add(store)
     await claim_new(store)
-    await builders.settle(store, builders.retried(await claim_new(store)))
+    await builders.settle(store, builders.retry(await claim_new(store)))
     old = await claim_new(store, lease_s=-1)
     await store.runs.reap()
-    await builders.settle(store, builders.completed(old))
+    await builders.settle(store, builders.complete(old))
     assert await store.maintenance.audit() == []
 
 

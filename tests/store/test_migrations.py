@@ -14,7 +14,7 @@ from corral.store.indexes import metadata
 from corral.store.open import open_store
 from tests import services
 from tests.chaos.level import by_level
-from tests.store.builders import ME, add, completed, settle
+from tests.store.builders import ME, add, complete, settle
 from tests.store.old_database import open_engine
 
 
@@ -42,7 +42,7 @@ async def test_a_database_of_the_first_version_is_brought_up_with_what_is_in_it(
     assert [event.kind for event in await store.events.of_run(run_id, 0, 10)] == [EventKind.CREATED]
     assert [event.run_id for event in await store.events.feed(0, 10)] == [run_id]
     [lease] = await store.runs.claim(ME, 1, 10)
-    assert await settle(store, completed(lease))
+    assert await settle(store, complete(lease))
     await store.close()
 
 

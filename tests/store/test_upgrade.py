@@ -8,7 +8,7 @@ from corral.store.open import open_store
 from corral.store.store import Store
 from corral.store.to_postgres.migrate import move
 from tests import services
-from tests.store.builders import ME, OTHER, check_history, completed, settle
+from tests.store.builders import ME, OTHER, check_history, complete, settle
 from tests.store.old_database import CRAWL, HELPER, LATE_HELPER, OLD_NODE, QUEUED, RUNNING, UNREAD, make_old_database
 from tests.store.sharing import Worker, done, helpers
 
@@ -32,7 +32,7 @@ async def _go_on(store: Store) -> None:
     await store.runs.reap()
     for run_id in (QUEUED, RUNNING):
         [lease] = await store.runs.claim_one(run_id, ME, 10)
-        assert await settle(store, completed(lease))
+        assert await settle(store, complete(lease))
         await check_history(store, run_id)
     before = (await store.crawls.get(CRAWL)).counts
     [lease] = await store.runs.claim_one(CRAWL, ME, 10)
@@ -45,7 +45,7 @@ async def _go_on(store: Store) -> None:
     assert (after.done, after.failed, after.skipped) == (before.done + UNREAD, before.failed, before.skipped)
     assert (after.pending, after.leased, after.deferred) == (0, 0, 0)
     await crawl.step(is_last=True, want=0)
-    assert await settle(store, completed(crawl.lease))
+    assert await settle(store, complete(crawl.lease))
     assert (await store.runs.get(CRAWL)).state is RunState.COMPLETED
     await check_history(store, CRAWL)
     assert await store.maintenance.audit() == []

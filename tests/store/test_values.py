@@ -33,7 +33,7 @@ async def test_awkward_values_are_stored(store: Store) -> None:
     assert record.data == {**AWKWARD, "nul": "ab", "half a pair": "ab", "large": str(2**80)}
 
     other = await claim_new(store)
-    assert await builders.settle(store, builders.failed(other, failure))
+    assert await builders.settle(store, builders.fail(other, failure))
     run = await store.runs.get(other.run_id)
     assert (run.error_message, run.failure_detail) == ("bad   message % :x", "half ")
 
@@ -48,7 +48,7 @@ async def test_a_nested_bomb_is_stored_to_a_depth(store: Store) -> None:
 
 async def test_a_long_message_is_cut(store: Store) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.failed(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
+    await builders.settle(store, builders.fail(lease, Failed(FailureCode.UNKNOWN, "x" * 1_000_000)))
     assert len((await store.runs.get(lease.run_id)).error_message or "") == 8192
 
 

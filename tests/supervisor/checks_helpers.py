@@ -29,7 +29,7 @@ def redis_with(folder: Path, *options: str) -> Iterator[str]:
 
 
 @contextmanager
-def speaking(words: bytes) -> Iterator[int]:
+def serve_words(words: bytes) -> Iterator[int]:
     """A server with one answer to everything; without one, it hangs up."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

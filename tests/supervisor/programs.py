@@ -50,7 +50,7 @@ def service(
 
 
 @contextmanager
-def running(*command: str, **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
+def run_program(*command: str, **more: Any) -> Iterator["subprocess.Popen[bytes]"]:
     """A process that does not outlive a test that fails."""
     with subprocess.Popen(command, **more) as process:
         try:

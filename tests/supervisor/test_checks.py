@@ -21,7 +21,7 @@ from corral.supervisor.checks import (
 from corral.supervisor.plan import WELL
 from tests.services import PostgresCluster, RedisServer
 from tests.services.ports import free_port
-from tests.supervisor.checks_helpers import redis_with, speaking
+from tests.supervisor.checks_helpers import redis_with, serve_words
 
 
 def test_a_redis_that_answers_is_well_and_one_that_is_not_there_can_be_started(redis_server: RedisServer) -> None:
@@ -48,19 +48,19 @@ def test_a_redis_that_wants_a_password_or_takes_no_writes_is_named(tmp_path: Pat
 
 def test_a_redis_that_is_loading_is_waited_for() -> None:
     """Said by a stand-in: a real one would need gigabytes to load for long enough."""
-    with speaking(b"-LOADING Redis is loading the dataset in memory\r\n") as port:
+    with serve_words(b"-LOADING Redis is loading the dataset in memory\r\n") as port:
         loading = redis_health(f"redis://127.0.0.1:{port}/0")
     assert (loading.is_there, loading.hopeless) == (True, False)
     assert "LOADING" in loading.problem
 
 
 def test_what_is_no_redis_is_said_to_be_none() -> None:
-    with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+    with serve_words(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         other = redis_health(f"redis://127.0.0.1:{port}/0")
     assert other.hopeless
     assert f"what answers at 127.0.0.1:{port} is no Redis" in other.problem
     assert "cannot be understood" in redis_health("redis://127.0.0.1/0?db=nine").problem
-    with speaking(b"") as port:
+    with serve_words(b"") as port:
         mute = redis_health(f"redis://127.0.0.1:{port}/0")
     assert (mute.is_there, mute.hopeless) == (True, False)
 
@@ -84,7 +84,7 @@ def test_two_installations_notice_that_they_share_a_redis(redis_server: RedisSer
 def test_postgres_is_asked_for_an_answer(postgres: PostgresCluster) -> None:
     assert postgres_health(postgres.url()) == postgres_answers(postgres.url()) == WELL
     assert "does not answer" in postgres_answers(f"postgresql://u:secret@127.0.0.1:{free_port()}/d").problem
-    with speaking(b"") as port:
+    with serve_words(b"") as port:
         assert not postgres_answers(f"postgresql://127.0.0.1:{port}/d").is_well
     assert postgres_health(postgres.url().replace("postgresql://", "postgresql+psycopg://")) == WELL
     missing = postgres_health(postgres.url("no_such_database").replace("corral@", "corral:secret@"))

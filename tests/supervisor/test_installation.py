@@ -15,7 +15,7 @@ from corral.supervisor.records import MARKER, ProcessRecord, is_running, start_t
 from corral.wiring.services import Installation, environment_of, identity_of
 from tests.services import RedisServer
 from tests.services.ports import free_port
-from tests.supervisor.programs import running
+from tests.supervisor.programs import run_program
 from tests.waiting import block_until
 
 
@@ -69,7 +69,7 @@ def test_our_own_redis_keeps_to_itself_and_is_known_again(tmp_path: Path) -> Non
     lines = conf.read_text().splitlines()
     assert {"bind 127.0.0.1", 'save ""', "appendonly no", "maxmemory-policy noeviction"} <= set(lines)
     environment = {**os.environ, MARKER: "a-marker"}
-    with running(*redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
+    with run_program(*redis.command, env=environment, stdout=subprocess.DEVNULL) as process:
         block_until(lambda: redis.check(None) == WELL)
         assert redis_health(url.replace("s%23cret", "wrong")).hopeless
         started = start_time_of(process.pid)
@@ -82,7 +82,7 @@ def test_a_user_of_the_redis_may_be_named(tmp_path: Path) -> None:
     url = f"redis://corral:hush@127.0.0.1:{free_port()}/0"
     [redis, _] = Installation(Settings(data_dir=tmp_path, celery_broker_url=url)).services()
     redis.prepare()
-    with running(*redis.command, stdout=subprocess.DEVNULL):
+    with run_program(*redis.command, stdout=subprocess.DEVNULL):
         block_until(lambda: redis.check(None) == WELL)
 
 

@@ -27,12 +27,12 @@ from corral.supervisor.plan import WELL, Service
 from corral.wiring.redis import broker_url
 from tests.chaos.level import LEVEL
 from tests.domain.runs.builders import A_RUN
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.stack import environment
-from tests.supervisor.programs import have_ended, journal, running, service
+from tests.supervisor.programs import have_ended, journal, run_program, service
 from tests.waiting import block_until
 
 METHODS = {
@@ -168,7 +168,7 @@ def test_without_celery_sites_are_scraped_by_a_node_of_the_program(tmp_path: Pat
     pages = {f"/{number}": Page() for number in range(3)}
     before = set(psutil.Process().children(recursive=True))
     settings = settings_in(tmp_path, egress_allow="127.0.0.0/8:*", workers=1, shutdown_grace_seconds=1)
-    with served(pages) as shop, Orchestrator(settings) as orch:
+    with serve_site(pages) as shop, Orchestrator(settings) as orch:
         one = orch.start_site_scraping("one", [f"{shop.url}/0"])
         two = orch.start_all_sites_scraping({"two": [f"{shop.url}/1", f"{shop.url}/2", f"{shop.url}/none"]})["two"]
         block_until(lambda: all(orch.get_scraping_progress(job)["finished_at"] for job in (one, two)), 30)
@@ -211,7 +211,7 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
 ) -> None:
     variables = environment(tmp_path / "var", APP_CELERY_BROKER_URL=redis_server.url(11))
     command = [sys.executable, "-c", _SCRIPT, site, "kill" if LEVEL else "live"]
-    with running(*command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE) as script:
+    with run_program(*command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE) as script:
         assert script.stdout is not None
         told = json.loads(script.stdout.readline())
         assert told == {"redis": True, "celery": True, "again": True, "alive": True}

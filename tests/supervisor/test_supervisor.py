@@ -20,7 +20,7 @@ from corral.supervisor.records import MARKER, AlreadySupervised, ProcessRecord, 
 from corral.supervisor.status import ServiceStatus, read_status
 from corral.supervisor.supervisor import ServiceFailed, Supervisor
 from tests.slack import SLACK
-from tests.supervisor.programs import have_ended, journal, program, running, service, shell
+from tests.supervisor.programs import have_ended, journal, program, run_program, service, shell
 from tests.waiting import block_until
 
 NEVER_WELL = ServiceHealth(is_well=False, problem="not yet")
@@ -151,7 +151,7 @@ def test_what_is_not_well_in_time_is_stopped(tmp_path: Path, supervising: Superv
 
 
 def test_what_runs_already_is_used_and_never_stopped(tmp_path: Path, supervising: Supervising) -> None:
-    with running(*program("redis", tmp_path)) as others:
+    with run_program(*program("redis", tmp_path)) as others:
         block_until((tmp_path / "redis").exists)
         supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS), service("worker", tmp_path, "redis"))
         supervisor.want(["worker"])
@@ -168,7 +168,7 @@ def test_what_somebody_else_ran_and_stays_away_is_replaced(
 ) -> None:
     monkeypatch.setattr(plan, "_MISSED_AFTER_S", 0.3)
     supervisor = supervising(service("redis", tmp_path, adopts=Adopts.ALWAYS))
-    with running(*program("redis", tmp_path)):
+    with run_program(*program("redis", tmp_path)):
         block_until((tmp_path / "redis").exists)
         supervisor.want(["redis"])
         supervisor.wait_up(["redis"])
@@ -247,7 +247,7 @@ time.sleep(60)
 
 def test_a_killed_supervisor_takes_everything_with_it(tmp_path: Path) -> None:
     """Children, which the kernel tells, and their children, which nobody does."""
-    with running(sys.executable, "-c", _SUPERVISES, str(tmp_path), stdout=subprocess.PIPE) as supervisor:
+    with run_program(sys.executable, "-c", _SUPERVISES, str(tmp_path), stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
         assert supervisor.stdout.readline() == b"up\n"
         family = psutil.Process(supervisor.pid).children(recursive=True)
@@ -277,7 +277,7 @@ def test_a_killed_reaper_is_replaced(tmp_path: Path, supervising: Supervising) -
 def stranger(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A harmless process, marked as ours are."""
     environment = {**os.environ, MARKER: "the-marker"}
-    with running(*shell("exec sleep 60"), env=environment, start_new_session=True) as process:
+    with run_program(*shell("exec sleep 60"), env=environment, start_new_session=True) as process:
         block_until(lambda: MARKER in Path(f"/proc/{process.pid}/environ").read_text())
         yield process
 

@@ -22,7 +22,7 @@ from tests.cli.command import Corral, all_gone, descendants
 from tests.services import PostgresCluster, RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
-from tests.supervisor.checks_helpers import redis_with, speaking
+from tests.supervisor.checks_helpers import redis_with, serve_words
 from tests.supervisor.programs import have_ended
 from tests.supervisor.up_helpers import execute_run, lines_until
 from tests.waiting import block_until
@@ -50,7 +50,7 @@ def test_a_broker_that_is_no_redis_is_refused(corral: Corral) -> None:
     assert "secret" not in told
     assert "a Redis has numbers" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:1/corral")
     assert "cannot be read" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:port/1")
-    with speaking(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+    with serve_words(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         assert f"what answers at 127.0.0.1:{port} is no Redis" in up_refused(corral, **broker(port))
 
 

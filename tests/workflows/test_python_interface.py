@@ -329,11 +329,11 @@ async def test_the_celery_task_of_a_step_has_the_id_of_its_run(
         assert await tasks.get_by_celery_task_id(workflow.id) is None
         progress = await orchestrator.get_workflow_progress(workflow.id)
         assert progress["tasks"][0]["celery_task_id"] == task.celery_task_id
-        await until(lambda: queued_ids(broker) == [task.celery_task_id])
+        await until(lambda: list_queued_ids(broker) == [task.celery_task_id])
         await orchestrator.cancel_workflow(workflow.id)
 
 
-def queued_ids(broker: str) -> list[str]:
+def list_queued_ids(broker: str) -> list[str]:
     with Redis.from_url(broker) as client:
         lists = [key for key in client.scan_iter("*") if client.type(key) == b"list"]
         return [json.loads(message)["headers"]["id"] for key in lists for message in client.lrange(key, 0, -1)]

@@ -8,7 +8,7 @@ from playwright.sync_api import Page as Tab
 from playwright.sync_api import expect
 
 from tests.api.sessions import a_job, add_session, log_in, open_intervention
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.engine.crawl.tasks import submit, wait_for_task
 from tests.stack import Stack
 
@@ -49,7 +49,7 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
         pages[path].takes_s = 0.4
     pages["/"].links = [*pages["/"].links, "/broken", "/gone", "/secret/x"]
     pages["/broken"] = Page(status=400)
-    with served(pages) as site:
+    with serve_site(pages) as site:
         start_crawl(page, f"{site.url}/")
         expect(page.locator(".badge")).to_have_text("Running")
         page.set_viewport_size({"width": 360, "height": 800})
@@ -89,7 +89,7 @@ def test_a_crawl_from_the_form_to_its_end(stack: Stack, page: Tab) -> None:
 
 @pytest.mark.slow
 def test_a_crawl_can_be_cancelled_and_the_list_shows_it(stack: Stack, page: Tab) -> None:
-    with served({"/": Page(takes_s=5.0)}) as site:
+    with serve_site({"/": Page(takes_s=5.0)}) as site:
         task = submit(stack, f"{site.url}/")
         open_page(page, f"crawls/{task}")
         page.get_by_role("button", name="Cancel").click()
@@ -107,7 +107,7 @@ def test_nothing_that_came_from_a_page_becomes_part_of_ours(stack: Stack, page: 
         "/": Page(raw=f"<title>{title}</title><h1>{title}</h1><p>{title * 3}</p>{links}"),
         "/odd": Page(raw=f"<title>{title}</title>", headers={"content-type": "text/html", "x-robots-tag": "noindex"}),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
         wait_for_task(stack, task)
         for where in (f"crawls/{task}", "crawls", f"runs/{task}", "records", "sites", "runs"):
@@ -142,7 +142,7 @@ def test_what_waits_for_a_person_is_shown_with_its_picture_and_let_go_on(stack: 
     add_session(stack, job, log_in(stack.site))
     card.get_by_role("button", name="Resume").click()
     expect(card).to_have_count(0)
-    assert stack.ended(run["id"])["status"] == "completed"
+    assert stack.wait_for_end(run["id"])["status"] == "completed"
     open_page(page, "interventions?status=resolved")
     expect(card).to_contain_text("Dealt with")
 
@@ -178,7 +178,7 @@ def test_a_preview_suggests_fields_and_makes_a_job_of_them(stack: Stack, page: T
 def test_every_page_fits_its_screen(stack: Stack, page: Tab, width: int, scheme: Any) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    with served({"/": Page(["/" + "long" * 60])}) as site:
+    with serve_site({"/": Page(["/" + "long" * 60])}) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
         wait_for_task(stack, task)
     for where in ("crawls", f"crawls/{task}", "interventions", "preview", "sites", "runs", "jobs", "records"):

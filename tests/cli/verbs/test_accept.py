@@ -3,7 +3,7 @@
 import json
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 RENAMED = {"class=price": "class=cost"}
 
@@ -20,7 +20,7 @@ def a_shop(changed: dict[str, str]) -> dict[str, Page]:
 
 
 def test_a_crawl_with_broken_data_keeps_its_records_apart_until_they_are_accepted(corral: Corral) -> None:
-    with served(a_shop({})) as site:
+    with serve_site(a_shop({})) as site:
         recipe = {"pages": [{"match": "/thing/*", "fields": [{"name": "price", "css": ".price"}]}]}
         (corral.folder / "fields.yaml").write_text(json.dumps(recipe))
         asked = ("--recipe", "fields.yaml", "--quality", "min_history=2", "-o", "pages.jsonl")

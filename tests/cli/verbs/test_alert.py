@@ -10,8 +10,8 @@ from email import message_from_bytes
 from typing import Any
 
 from tests.cli.command import Corral
-from tests.cli.receiver import receiving
-from tests.engine.crawl.site import Page, served
+from tests.cli.receiver import serve_receiver
+from tests.engine.crawl.site import Page, serve_site
 from tests.slack import SLACK
 
 SECRET = "a canary of a secret"
@@ -49,7 +49,11 @@ def test_a_report_raises_alerts_that_are_signed_retried_and_sent_by_mail(corral:
     mail.daemon_threads, mail.got = True, []  # type: ignore[attr-defined]
     threading.Thread(target=mail.serve_forever, daemon=True).start()
     smtp = {"APP_SMTP_URL": f"smtp://127.0.0.1:{mail.server_address[1]}", "APP_SMTP_FROM": "corral@example.com"}
-    with receiving(503) as (hook, hooked), receiving() as (chat, chatted), served({"/0": Page(status=500)}) as bad:
+    with (
+        serve_receiver(503) as (hook, hooked),
+        serve_receiver() as (chat, chatted),
+        serve_site({"/0": Page(status=500)}) as bad,
+    ):
         for channel in (
             ("ops", "--webhook", hook, "--secret", "@secret.txt"),
             ("chat", "--slack", chat),
@@ -95,9 +99,9 @@ def test_a_threshold_raises_one_alert_while_the_campaign_runs(corral: Corral) ->
     broken = {f"/{n}": Page(status=500) for n in range(12)}
     settings = {**ALLOWED, "APP_RETRY_BASE_SECONDS": "0.01", "APP_BREAKER_FAILURES": "100"}
     # The slow site goes on until the alert about the other one has arrived.
-    with receiving() as (hook, hooked), served(broken) as bad, served(broken) as worse:
+    with serve_receiver() as (hook, hooked), serve_site(broken) as bad, serve_site(broken) as worse:
         wait = Page(on_ask=lambda: wait_until(lambda: bool(hooked)))
-        with served({"/0": wait}) as slow:
+        with serve_site({"/0": wait}) as slow:
             for name, rules in (("ops", "{}"), ("calm", '{"error_rate": 1, "statuses": []}')):
                 set_ = ("alert", "set", name, "--webhook", hook, "--secret", "@secret.txt", "--rules", rules)
                 assert corral.here(*set_, **ALLOWED).code == 0
@@ -128,7 +132,7 @@ def wait_until(condition: Callable[[], bool], within_s: float = 10.0) -> None:
 
 
 def test_a_test_delivery_says_whether_it_arrived(corral: Corral) -> None:
-    with receiving() as (hook, got):
+    with serve_receiver() as (hook, got):
         assert corral.here("alert", "set", "chat", "--slack", hook, **ALLOWED).code == 0
         done = corral("alert", "test", "chat", "--json", **ALLOWED)
         assert (done.code, done.json["status"]) == (0, "completed"), done.err
@@ -136,7 +140,7 @@ def test_a_test_delivery_says_whether_it_arrived(corral: Corral) -> None:
         rotated = [corral.here("session", "rotate", "--json").json["rewrapped"] for _ in range(3)]
         assert rotated == [1, 1, 1]
         assert corral("alert", "test", "chat", **ALLOWED).code == 0, "its first key is gone"
-    with receiving(404) as (hook, _):
+    with serve_receiver(404) as (hook, _):
         assert corral.here("alert", "set", "chat", "--slack", hook, **ALLOWED).code == 0
         refused = corral("alert", "test", "chat", **ALLOWED)
         assert refused.code == 1

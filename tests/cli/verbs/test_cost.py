@@ -2,11 +2,11 @@
 
 from tests.cli.command import Corral
 from tests.cli.sites import pages, urls, write_config
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 
 def test_a_budget_ends_a_site_as_partial_and_its_cost_is_shown(corral: Corral) -> None:
-    with served(pages(8)) as shop, served({"/0": Page(raw="<p>" + "<b>x" * 300_000), "/1": Page()}) as heavy:
+    with serve_site(pages(8)) as shop, serve_site({"/0": Page(raw="<p>" + "<b>x" * 300_000), "/1": Page()}) as heavy:
         write_config(corral, shop, "concurrency: 1\nbudget:\n  requests: 4\n")
         write_config(corral, heavy, "memory_mib: 16\n")
         answer = corral("site", "scrape", *urls(shop, 8), *urls(heavy, 2), "--json", APP_PRICE_REQUEST="0.5")

@@ -15,7 +15,7 @@ from corral.domain.runs.run import RunAction
 from corral.settings import load_settings
 from corral.wiring.roles import open_client
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.engine.crawl.web import a_web
 from tests.slack import SLACK
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.usefixtures("migrated")
 
 
 def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
-    with served(tree(width=3, depth=2)) as site:
+    with serve_site(tree(width=3, depth=2)) as site:
         done = corral("crawl", f"{site.url}/", "--depth", "2", "-o", "pages.jsonl")
         assert (done.code, done.out) == (0, "13 records written to pages.jsonl\n"), done.err
         lines = (corral.folder / "pages.jsonl").read_text().splitlines()
@@ -37,7 +37,7 @@ def test_a_site_is_crawled_into_a_file(corral: Corral) -> None:
 
 def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corral) -> None:
     pages = {"/": Page(["/gone", "/broken"]), "/broken": Page(status=400)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         some = corral("crawl", f"{site.url}/")
         assert (some.code, "1 pages failed" in some.err) == (3, True), some.err
         assert "1 missing: links that lead to 404 or 410" in some.out
@@ -60,7 +60,7 @@ def test_failed_pages_and_a_failed_crawl_have_their_own_exit_codes(corral: Corra
 
 
 def test_dead_links_are_results(corral: Corral) -> None:
-    with served({"/": Page(["/gone", "/moved"]), "/moved": Page(status=410)}) as site:
+    with serve_site({"/": Page(["/gone", "/moved"]), "/moved": Page(status=410)}) as site:
         done = corral("crawl", f"{site.url}/", "--json")
         assert (done.code, done.json["counts"]["missing"], done.json["counts"]["failed"]) == (0, 2, 0)
 
@@ -89,7 +89,7 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.1
-    with served(pages) as site:
+    with serve_site(pages) as site:
         command = ("crawl", f"{site.url}/", "--depth", "2", "--concurrency", "2", "--json")
         crawling = started_forks(corral, *command)
         while len(site.hits) < 6:
@@ -108,7 +108,7 @@ def test_interrupted_it_is_paused_and_the_same_command_goes_on(
 
 @pytest.mark.parametrize("option", ["--restart", pytest.param("--fresh", id="former")])
 def test_restart_leaves_an_interrupted_crawl_alone(corral: Corral, option: str) -> None:
-    with served({"/": Page()}) as site:
+    with serve_site({"/": Page()}) as site:
         command = ("crawl", f"{site.url}/", "--json")
         plan = CrawlPlan.of(corral.here(*command, "--dry-run").json["plan"])
         interrupted = asyncio.run(_pause_crawl(corral, plan))
@@ -129,7 +129,7 @@ async def _pause_crawl(corral: Corral, plan: CrawlPlan) -> str:
 def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
     pages = {"/": Page(["/copy", "/a", "/gone", "http://elsewhere.test/"]), "/a": Page(["/b"]), "/b": Page(["/deep"])}
     pages["/copy"] = Page(head='<link rel=canonical href="/a">')
-    with served(pages) as site:
+    with serve_site(pages) as site:
         corral("crawl", f"{site.url}/", "--depth", "2", "--max-pages", "3")
         told = corral.here("why", f"{site.url}/a#top")
         assert (told.code, told.out.splitlines()[0]) == (0, "done: read with status 200")
@@ -178,7 +178,7 @@ def test_every_option_of_a_plan_can_be_given(corral: Corral) -> None:
 
 
 def test_crawled_again_it_says_what_changed(corral: Corral) -> None:
-    with served({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()}) as site:
+    with serve_site({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()}) as site:
         first = corral("crawl", f"{site.url}/", "--since", "last")
         assert (first.code, "no earlier crawl" in first.err) == (0, True)
         site.pages["/a"].text = "Another text than before, and a longer one."
@@ -197,13 +197,13 @@ def test_a_dead_start_address_fails_in_seconds_and_says_what_helps(corral: Corra
     assert refused.code == 1
     assert "refused the connection" in refused.err
     assert "check its host and port" in refused.err
-    with served({}) as site:
+    with serve_site({}) as site:
         tls = corral("crawl", site.url.replace("http:", "https:"), APP_RETRY_BASE_SECONDS="30")
     assert (tls.code, "--no-verify-tls" in tls.err) == (1, True), tls.err
     assert time.monotonic() - began < 60
 
 
 def test_the_progress_line_says_what_is_waited_for(corral: Corral) -> None:
-    with served({"/": Page(["/busy"]), "/busy": Page(status=503, headers={"retry-after": "7"})}) as site:
+    with serve_site({"/": Page(["/busy"]), "/busy": Page(status=503, headers={"retry-after": "7"})}) as site:
         done = corral("crawl", f"{site.url}/", "--retries", "2")
     assert f"waiting for {site.url.removeprefix('http://')} until " in done.err

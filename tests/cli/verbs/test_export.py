@@ -16,7 +16,7 @@ import pytest
 from tests import forked
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
-from tests.engine.crawl.site import served, tree
+from tests.engine.crawl.site import serve_site, tree
 from tests.export import reading
 from tests.export.fill import fill_crawl
 from tests.export.warc_reader import read as read_warc
@@ -119,7 +119,7 @@ def test_a_full_disk_is_said_and_nothing_is_left(shared: Corral, many: str) -> N
 
 
 def test_a_crawl_into_an_archive_keeps_its_pages(corral: Corral) -> None:
-    with served(tree(width=3, depth=1)) as site:
+    with serve_site(tree(width=3, depth=1)) as site:
         planned = corral.here("crawl", f"{site.url}/", "--dry-run", "--json").json["plan"]
         also = corral.here("crawl", f"{site.url}/", "--keep-pages", "--dry-run", "--json").json["plan"]
         assert (planned["keep_pages"], also["keep_pages"]) == (False, True)

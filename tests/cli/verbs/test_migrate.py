@@ -139,7 +139,7 @@ def in_flight(stack: Stack) -> list[str]:
     slow, quick = stack.job("/slow?seconds=7"), stack.job("/articles")
     ids = [stack.start(quick)["id"] for _ in range(5)]
     for run_id in ids:
-        stack.ended(run_id)
+        stack.wait_for_end(run_id)
     ids += [stack.start(slow)["id"] for _ in range(4)]
     answer = stack.client.post("/scraping/async-scrape", json={"url": f"{stack.site}/"})
     assert answer.status_code == 200, answer.text
@@ -172,7 +172,7 @@ def test_runs_in_flight_go_on_at_the_new_place_and_none_is_lost_or_doubled(
         ready, stale = old.client.get("/ready"), old.client.get("/jobs/runs")
         refused = old.client.post("/jobs", json={"target_url": f"{site}/", "fields": ["title"], "strategy": "http"})
         with corral_up(tmp_path, site, APP_DATABASE_URL=target) as new:
-            states = {run_id: new.ended(run_id, 60)["status"] for run_id in ids}
+            states = {run_id: new.wait_for_end(run_id, 60)["status"] for run_id in ids}
             listed = Counter(run["id"] for run in new.client.get("/jobs/runs?limit=200").json())
         stopped = stop(old.process)
     assert "Traceback" not in old.log.read_text()

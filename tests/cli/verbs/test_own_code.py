@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 pytestmark = pytest.mark.usefixtures("migrated")
 
@@ -37,7 +37,7 @@ def write(corral: Corral, name: str, text: str) -> str:
 
 def test_a_page_is_scraped_by_own_code(corral: Corral) -> None:
     write(corral, "one.py", ONE)
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         done = corral("scrape", f"{site.url}/shop/1", "--parse", "one.py", "--json")
     assert done.code == 0, done.err
     assert done.json["records"] == [{"title": "Shop", "rows": 2}]
@@ -45,7 +45,7 @@ def test_a_page_is_scraped_by_own_code(corral: Corral) -> None:
 
 def test_an_error_of_own_code_names_the_line_and_shows_in_the_run(corral: Corral) -> None:
     write(corral, "bad.py", RAISES)
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         done = corral("scrape", f"{site.url}/shop/1", "--parse", "bad.py", "--json")
     assert done.code == 1
     assert "bad.py, line 3, in parse: IndexError: list index out of range" in done.err
@@ -82,7 +82,7 @@ def test_a_crawl_runs_own_code_per_url_pattern_and_follows_its_links(corral: Cor
     write(corral, "shop.py", CODE)
     recipe = "only_fields: true\npages:\n- match: /shop/*\n  parse: shop.py\n  fields: [{name: price, type: number}]\n"
     write(corral, "shop.yaml", recipe + "- match: /blog/*\n  fields: [title]\n")
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         found = crawl(corral, f"{site.url}/", "--depth", "3", "--exclude", "/other", "--recipe", "shop.yaml")
     found = sorted(({**each, "url": each["url"].removeprefix(site.url)} for each in found), key=str)
     assert found == [
@@ -95,7 +95,7 @@ def test_a_crawl_runs_own_code_per_url_pattern_and_follows_its_links(corral: Cor
 
 def test_the_links_that_own_code_returns_replace_those_of_the_page(corral: Corral) -> None:
     write(corral, "shop.py", CODE)
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         found = crawl(corral, f"{site.url}/shop/1", "--depth", "3", "--parse", "shop.py")
     assert {each["url"].removeprefix(site.url) for each in found} == {"/shop/1", "/shop/2"}
     assert not site.hits["/other"]
@@ -103,7 +103,7 @@ def test_the_links_that_own_code_returns_replace_those_of_the_page(corral: Corra
 
 def test_a_page_that_own_code_fails_on_makes_a_crawl_partial(corral: Corral) -> None:
     write(corral, "shop.py", "def parse(page):\n    return {'first': page.css('li')[0].text}\n")
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         done = corral("crawl", f"{site.url}/shop/1", "--depth", "2", "--parse", "shop.py", "--json")
     assert done.code == 3, done.err
     reasons = {each["reason"]: each["count"] for each in done.json["reasons"] if each["state"] == "failed"}
@@ -115,7 +115,7 @@ def test_a_page_that_own_code_fails_on_makes_a_crawl_partial(corral: Corral) -> 
 
 def test_a_recorded_page_tests_the_file_itself(corral: Corral) -> None:
     write(corral, "one.py", ONE)
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         assert corral("record", f"{site.url}/shop/1", "--parse", "one.py", "--name", "shop").code == 0
     folder = corral.folder / "recordings/shop"
     assert json.loads((folder / "expected.json").read_text())["records"] == [{"title": "Shop", "rows": 2}]

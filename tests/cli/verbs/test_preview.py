@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 pytestmark = pytest.mark.usefixtures("migrated")
 
@@ -26,7 +26,7 @@ PAGES = {
 
 
 def test_a_preview_shows_fields_their_values_on_other_pages_and_a_list_recipe(corral: Corral) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         shown = corral("preview", f"{site.url}/product/lamp")
         assert shown.code == 0, shown.err
         price = next(line for line in shown.out.splitlines() if ".price" in line)
@@ -41,7 +41,7 @@ def test_a_preview_shows_fields_their_values_on_other_pages_and_a_list_recipe(co
 
 
 def test_a_click_is_css_xpath_or_text(corral: Corral) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         for click in (".price", "//b", "text=€ 9.50", "€ 9.50"):
             found = corral("preview", f"{site.url}/product/lamp", "--click", click, "--json").json
             best = found["suggestions"][0]

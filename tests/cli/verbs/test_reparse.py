@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 
 pytestmark = pytest.mark.usefixtures("migrated")
 
@@ -41,7 +41,7 @@ SKU, PRICE = {"name": "sku", "css": ".sku"}, {"name": "price", "css": ".price"}
 
 
 def test_a_changed_recipe_shows_what_would_change_without_a_request(corral: Corral) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         run_id = crawl(corral, site, "--keep-pages")
         site.hits.clear()
         same = corral.here("reparse", run_id, "--diff")
@@ -70,7 +70,7 @@ def test_a_changed_recipe_shows_what_would_change_without_a_request(corral: Corr
 
 
 def test_a_recipe_that_finds_nothing_is_a_change(corral: Corral) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         run_id = crawl(corral, site, "--keep-pages")
     recipe = write_recipe(corral, {"name": "sku", "css": ".nothing"}, PRICE)
     told = corral.here("reparse", run_id, "--diff", "--recipe", recipe, "--json").json
@@ -81,7 +81,7 @@ def test_a_recipe_that_finds_nothing_is_a_change(corral: Corral) -> None:
 
 
 def test_without_stored_pages_it_says_how_to_store_them(corral: Corral) -> None:
-    with served(a_shop()) as site:
+    with serve_site(a_shop()) as site:
         run_id = crawl(corral, site)
     done = corral.here("reparse", run_id, "--diff")
     assert done.code == 2

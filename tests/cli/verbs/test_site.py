@@ -8,7 +8,7 @@ from corral.domain.sites.recipe.recipe import RecordedRecipe
 from corral.domain.sites.site import Observation
 from corral.store.open import open_store
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 pytestmark = pytest.mark.usefixtures("migrated")
 
@@ -88,7 +88,7 @@ def test_an_unknown_site_is_told_apart_from_a_bad_one(taught: Corral) -> None:
 
 def test_what_crawls_got_from_sites_is_listed_and_shown(corral: Corral) -> None:
     assert "no site has been crawled yet" in corral.here("site", "stats").out
-    with served({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
+    with serve_site({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
         crawled = corral("crawl", f"{site.url}/", "--keep", "--json")
         assert crawled.code == 3, crawled.err
         [told] = corral.here("site", "stats", "--json").json

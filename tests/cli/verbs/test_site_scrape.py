@@ -5,13 +5,13 @@ from itertools import pairwise
 
 from tests.cli.command import Corral
 from tests.cli.sites import pages, urls, write_config
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 FAST = {"APP_HOST_CONCURRENCY": "10"}
 
 
 def test_sites_keep_their_own_limits_and_wait_for_each_other(corral: Corral) -> None:
-    with served(pages(6, takes_s=0.05)) as narrow, served(pages(5)) as slow, served(pages(2)) as last:
+    with serve_site(pages(6, takes_s=0.05)) as narrow, serve_site(pages(5)) as slow, serve_site(pages(2)) as last:
         write_config(corral, narrow, "concurrency: 2\n")
         write_config(corral, slow, "concurrency: 1\ndelay_s: 0.2\n")
         write_config(corral, last, f"depends_on: ['{slow.url.removeprefix('http://')}']\nurls: ['{last.url}/0']\n")
@@ -39,7 +39,7 @@ def test_sites_keep_their_own_limits_and_wait_for_each_other(corral: Corral) -> 
 
 
 def test_a_site_that_fails_leaves_the_others_alone_and_shows_in_the_exit_code(corral: Corral) -> None:
-    with served(pages(3)) as good, served({"/0": Page(status=500), "/1": Page(status=500)}) as bad:
+    with serve_site(pages(3)) as good, serve_site({"/0": Page(status=500), "/1": Page(status=500)}) as bad:
         answer = corral("site", "scrape", *urls(good, 3), *urls(bad, 2), "--json", APP_RETRY_BASE_SECONDS="0.01")
     assert answer.code == 3
     states = {each["site"]: (each["status"], each["health"], each["done"]) for each in answer.json["sites"]}

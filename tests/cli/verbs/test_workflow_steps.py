@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.command import Corral
-from tests.cli.receiver import receiving
-from tests.engine.crawl.site import Page, served
+from tests.cli.receiver import serve_receiver
+from tests.engine.crawl.site import Page, serve_site
 
 _INVENTORY = """
 sources:
@@ -58,7 +58,7 @@ def test_gaps_are_found_filled_by_the_queue_and_checked_without_another_node(cor
 
 def test_a_script_collects_and_a_webhook_tells_of_it(corral: Corral) -> None:
     make_project(corral)
-    with receiving(503) as (url, got):
+    with serve_receiver(503) as (url, got):
         params = {"season": "2024-25", "game_ids": ["007", "008"]}
         steps = [
             {"key": "collect", "kind": "script", "config": {"scraper": "games_scraper", "params": params}},
@@ -79,7 +79,7 @@ def test_a_script_collects_and_a_webhook_tells_of_it(corral: Corral) -> None:
 
 
 def test_many_sites_are_crawled_at_once_and_written_to_one_file(corral: Corral) -> None:
-    with served({"/": Page(["/a"]), "/a": Page(text="a")}) as first, served({"/": Page(text="two")}) as second:
+    with serve_site({"/": Page(["/a"]), "/a": Page(text="a")}) as first, serve_site({"/": Page(text="two")}) as second:
         sites = json.dumps([f"{first.url}/", f"{second.url}/"])
         done = corral("workflow", "run", "--template", "many-sites", "-p", f"sites={sites}", "--json")
     assert done.code == 0, done.err

@@ -43,7 +43,7 @@ def moment_of(source: SourceSpec, now: datetime = NOW) -> Moment:
     return Moment(now.timestamp(), now.date(), source.season_calendar.year_of(now.date()))
 
 
-def expected_of(source: SourceSpec, now: datetime = NOW) -> list[tuple[str | int, ...]]:
+def list_expected(source: SourceSpec, now: datetime = NOW) -> list[tuple[str | int, ...]]:
     [keys] = source.expected
     assert isinstance(keys, ProductKeys | ListedKeys)
     return list(expand_keys(keys, source.names, now.date()))
@@ -54,7 +54,7 @@ def compare(
 ) -> Coverage:
     comparison = Comparison(source, moment_of(source, now), absences)
     comparison.add(entries)
-    return comparison.finish(expected_of(source, now))
+    return comparison.finish(list_expected(source, now))
 
 
 def rank(source: SourceSpec, coverage: Coverage, now: datetime = NOW) -> list[RankedGap]:

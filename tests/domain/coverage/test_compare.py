@@ -10,7 +10,7 @@ from corral.domain.coverage.absence import Absence
 from corral.domain.coverage.compare import completeness_of
 from corral.domain.coverage.gap import Entry, GapType
 from corral.domain.jobs.job import Priority
-from tests.domain.coverage.builders import NOW, compare, expected_of, rank, source_of
+from tests.domain.coverage.builders import NOW, compare, list_expected, rank, source_of
 
 _HOUR = 3600.0
 
@@ -21,7 +21,7 @@ def _entries(source_values: list[tuple[str | int, ...]], age_h: float = 1, size:
 
 def test_what_is_expected_and_not_there_is_missing() -> None:
     source = source_of()
-    values = expected_of(source)
+    values = list_expected(source)
     coverage = compare(source, _entries(values[3:]))
     assert [gap.key for gap in coverage.gaps] == ["2024-25/0001", "2024-25/0002", "2024-25/0003"]
     assert {gap.type for gap in coverage.gaps} == {GapType.MISSING}
@@ -44,15 +44,15 @@ def test_what_is_expected_and_not_there_is_missing() -> None:
 )
 def test_what_is_there_is_judged_by_the_rules(entry: Entry, found: GapType | None) -> None:
     source = source_of(rules={"min_bytes": 10, "fresh": [{"within": "24h", "when": {"season": "current"}}]})
-    others = [each for each in _entries(expected_of(source)) if each.values != entry.values]
+    others = [each for each in _entries(list_expected(source)) if each.values != entry.values]
     coverage = compare(source, [*others, entry])
     assert [gap.type for gap in coverage.gaps] == ([] if found is None else [found])
 
 
 def test_of_two_files_of_a_key_the_good_one_counts() -> None:
     source = source_of()
-    bad = Entry(expected_of(source)[0], 0)
-    good = _entries(expected_of(source))
+    bad = Entry(list_expected(source)[0], 0)
+    good = _entries(list_expected(source))
     assert compare(source, [bad, *good]).gaps == []
     assert compare(source, [*good, bad]).gaps == []
 
@@ -91,22 +91,22 @@ def test_completeness_is_never_negative_and_never_rounded_up_to_all(present: int
 
 def test_a_confirmed_absence_is_no_gap_until_it_is_due_again() -> None:
     source = source_of(absence={"confirmations": 3, "recheck_after": "30d"})
-    key, values = "2024-25/0001", expected_of(source)
+    key, values = "2024-25/0001", list_expected(source)
 
-    def found(confirmations: int, days: float) -> tuple[list[GapType], int, float]:
+    def compare_after(confirmations: int, days: float) -> tuple[list[GapType], int, float]:
         absence = Absence(key, confirmations, NOW.timestamp() - days * 24 * _HOUR)
         coverage = compare(source, _entries(values[1:]), [absence])
         return [gap.type for gap in coverage.gaps], coverage.total().absent, coverage.total().completeness
 
-    assert found(2, 1) == ([GapType.MISSING], 0, 98.3)
-    assert found(3, 1) == ([], 1, 100.0)
-    assert found(3, 31) == ([GapType.RECHECK], 0, 98.3)
+    assert compare_after(2, 1) == ([GapType.MISSING], 0, 98.3)
+    assert compare_after(3, 1) == ([], 1, 100.0)
+    assert compare_after(3, 31) == ([GapType.RECHECK], 0, 98.3)
 
 
 def test_an_absent_key_that_appears_is_present() -> None:
     source = source_of()
     absence = Absence("2024-25/0001", 9, NOW.timestamp())
-    coverage = compare(source, _entries(expected_of(source)), [absence])
+    coverage = compare(source, _entries(list_expected(source)), [absence])
     assert coverage.returned == ["2024-25/0001"]
     assert coverage.total().absent == 0
 
@@ -150,7 +150,7 @@ def test_priority_rules_are_tried_in_their_order() -> None:
         {"when": {"completeness_below": 10}, "is": "medium"},
     ]
     source = source_of(priority=rules)
-    values = expected_of(source)
+    values = list_expected(source)
     broken = Entry(values[0], 5, problem="truncated")
     ranked = {each.gap.key: each for each in rank(source, compare(source, [broken, *_entries(values[30:])]))}
     assert ranked["2024-25/0001"].priority is Priority.CRITICAL

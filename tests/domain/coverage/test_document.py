@@ -10,7 +10,7 @@ from corral.domain.coverage.document.parse import parse_inventory
 from corral.domain.coverage.expand import expand_keys
 from corral.domain.coverage.spec import ProductKeys, SourceSpec
 from corral.domain.errors import BadConfiguration
-from tests.domain.coverage.builders import BOX_SCORES, expected_of, source_of
+from tests.domain.coverage.builders import BOX_SCORES, list_expected, source_of
 
 _TODAY = date(2026, 11, 16)
 
@@ -56,7 +56,7 @@ def test_values_of_a_dimension(given: Any, found: list[str | int]) -> None:
 
 def test_keys_are_the_product_of_the_dimensions() -> None:
     source = source_of()
-    keys = [source.key.writer(source.names).write(values) for values in expected_of(source)]
+    keys = [source.key.writer(source.names).write(values) for values in list_expected(source)]
     assert len(keys) == 60
     assert keys[0] == "2024-25/0001"
     assert keys[-1] == "2026-27/0020"

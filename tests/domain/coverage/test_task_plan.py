@@ -12,13 +12,13 @@ from corral.domain.coverage.report import SourceResult, make_queue_document
 from corral.domain.coverage.spec import SourceSpec
 from corral.domain.coverage.task_plan import GapTask, GapTaskState, Planner, TaskHistory, TaskPlan
 from corral.domain.queue.task import parse_queue_file
-from tests.domain.coverage.builders import NOW, compare, expected_of, rank, source_of
+from tests.domain.coverage.builders import NOW, compare, list_expected, rank, source_of
 
 _OPEN, _ENDED = GapTaskState.OPEN, GapTaskState.ENDED
 
 
 def _gaps(source: SourceSpec, missing: Sequence[int]) -> list[RankedGap]:
-    values = expected_of(source)
+    values = list_expected(source)
     present = [Entry(each, 1) for number, each in enumerate(values) if number not in missing]
     return rank(source, compare(source, present))
 

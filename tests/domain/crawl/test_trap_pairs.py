@@ -8,15 +8,17 @@ import pytest
 
 from corral.domain.net.url import parse_target
 from tests.domain.crawl.miniature import Site, crawl
-from tests.domain.crawl.trap_pairs import FINITE, TRAPS, folder_maze, linked_gallery, listed_photos, season_by_month
-from tests.domain.crawl.trap_sites import Answer, Page, related_articles
+from tests.domain.crawl.trap_pairs import FINITE, TRAPS, folder_maze, gallery_of_links, photos_in_album, season_by_month
+from tests.domain.crawl.trap_sites import Answer, Page, articles_with_relations
 
 Finite = Callable[[int], tuple[dict[str, Answer], list[str], int]]
 # Nothing but a budget ends these: they cannot be told from long lists, and from large sites.
 WITHOUT_PROOF = {"offsets", "each other", "new words"}
 
 
-@pytest.mark.parametrize("trap, finite", [*product(TRAPS, [linked_gallery, listed_photos, related_articles])])
+@pytest.mark.parametrize(
+    "trap, finite", [*product(TRAPS, [gallery_of_links, photos_in_album, articles_with_relations])]
+)
 def test_real_pages_come_before_those_of_a_trap_of_two_templates(trap: str, finite: Finite) -> None:
     real, entries, count = finite(300)
     answers, entry = TRAPS[trap]
@@ -60,7 +62,7 @@ class FolderMaze(Site):
 
 
 @pytest.mark.parametrize("has_new_words", [False, True])
-@pytest.mark.parametrize("finite", [linked_gallery, listed_photos])
+@pytest.mark.parametrize("finite", [gallery_of_links, photos_in_album])
 def test_a_maze_of_new_folders_comes_after_real_pages(finite: Finite, has_new_words: bool) -> None:
     site = FolderMaze(finite, 200, folder_maze(has_new_words))
     crawl(site, most=2 * site.count)

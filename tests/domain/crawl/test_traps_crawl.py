@@ -17,18 +17,18 @@ from tests.domain.crawl.trap_sites import (
     Answer,
     article_tree,
     articles,
+    articles_with_relations,
     dictionary,
     gallery,
-    related_articles,
+    manual_in_languages,
     tables,
-    translated_manual,
     variants,
 )
 
 
 # Each has all traps beside it; the tests below have every site beside some of them.
 @pytest.mark.parametrize("comes_first", ["real", "traps"] if LEVEL else ["traps"])
-@pytest.mark.parametrize("finite", FINITE if LEVEL else [variants, gallery, dictionary, related_articles])
+@pytest.mark.parametrize("finite", FINITE if LEVEL else [variants, gallery, dictionary, articles_with_relations])
 def test_a_finite_site_is_crawled_whole_beside_every_trap(
     finite: Callable[[int], tuple[dict[str, Answer], list[str], int]], comes_first: str
 ) -> None:
@@ -74,8 +74,10 @@ FOURS = [("cal", "maze", "shop", "s"), ("agenda", "babble", "topic", "search"), 
 @pytest.mark.parametrize(
     "finite, traps",
     [
-        *product([variants, article_tree, related_articles, gallery], [(kind,) for kind in TRAPS]),
-        *product([variants, articles, article_tree, related_articles, tables, gallery, translated_manual], FOURS),
+        *product([variants, article_tree, articles_with_relations, gallery], [(kind,) for kind in TRAPS]),
+        *product(
+            [variants, articles, article_tree, articles_with_relations, tables, gallery, manual_in_languages], FOURS
+        ),
     ],
 )
 def test_pages_of_a_finite_site_come_before_those_of_traps(

@@ -82,7 +82,7 @@ def folder_maze(has_new_words: bool) -> Answer:
 # -- what ends -------------------------------------------------------------------------------------------
 
 
-def linked_gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def gallery_of_links(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """Photos by random tokens; each leads to its neighbours."""
     tokens = [f"{random.Random(number).getrandbits(40):010x}" for number in range(count)]
     numbers = {token: number for number, token in enumerate(tokens)}
@@ -96,7 +96,7 @@ def linked_gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"i": photo}, [f"/i/{tokens[0]}"], count
 
 
-def listed_photos(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def photos_in_album(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """All alike, named by the pages of an album."""
 
     def photo(rest: str, query: str) -> Page:
@@ -163,4 +163,4 @@ def old_newspaper(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"archive": archive}, [f"/archive/{months_[0]}"], count + len(months_)
 
 
-FINITE = [linked_gallery, listed_photos, season, season_by_month, old_newspaper]
+FINITE = [gallery_of_links, photos_in_album, season, season_by_month, old_newspaper]

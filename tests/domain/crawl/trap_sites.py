@@ -31,7 +31,7 @@ def variants(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"shirt": shirt}, ["/shirt?variant=1"], count
 
 
-def combined_variants(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def variants_by_two_parameters(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """Told apart by two parameters, and named by a list."""
 
     def shirt(rest: str, query: str) -> Page:
@@ -61,7 +61,7 @@ def tables(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"score": score}, ["/score/0"], count
 
 
-def dated_tables(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def tables_by_day(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """The same by their day, all named by the pages of their months."""
     days = [date(2019, 1, 1) + timedelta(days=number) for number in range(count)]
     months = sorted({day.replace(day=1) for day in days})
@@ -92,7 +92,7 @@ def gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"photo": photo}, ["/photo/0"], count
 
 
-def listed_gallery(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def gallery_in_list(count: int) -> tuple[dict[str, Answer], list[str], int]:
     def photo(rest: str, query: str) -> Page:
         return "Photo", ["/album"]
 
@@ -113,7 +113,7 @@ def dictionary(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"word": word}, [f"/word/{_WORDS[0]}"], count
 
 
-def generated_docs(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def docs_of_crates(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """Crates with modules with structs: every struct says the same, and links to all of its module."""
 
     def docs(rest: str, query: str) -> Page:
@@ -129,7 +129,7 @@ def generated_docs(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"docs": docs}, [f"/docs/{_WORDS[n]}/index" for n in range(count // 61)], count // 61 * 61
 
 
-def translated_manual(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def manual_in_languages(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """Every page in eight languages, most of them not translated yet."""
 
     def manual(rest: str, query: str) -> Page:
@@ -173,7 +173,7 @@ def article_tree(count: int) -> tuple[dict[str, Answer], list[str], int]:
     return {"article": article}, ["/article/0"], count
 
 
-def related_articles(count: int) -> tuple[dict[str, Answer], list[str], int]:
+def articles_with_relations(count: int) -> tuple[dict[str, Answer], list[str], int]:
     """Each leads to some others, most of which are known soon."""
 
     def article(rest: str, query: str) -> Page:
@@ -296,16 +296,16 @@ TRAPS: dict[str, tuple[Answer, str]] = {
 ENDLESS_CHAIN: dict[str, tuple[Answer, str]] = {"endless": (endless_chain, "/endless/1")}
 FINITE = [
     variants,
-    combined_variants,
+    variants_by_two_parameters,
     tables,
-    dated_tables,
+    tables_by_day,
     gallery,
-    listed_gallery,
+    gallery_in_list,
     dictionary,
-    generated_docs,
-    translated_manual,
+    docs_of_crates,
+    manual_in_languages,
     articles,
     article_tree,
-    related_articles,
+    articles_with_relations,
 ]
 FINITE_WIDE = [wide_tree, random_ids]

@@ -49,19 +49,19 @@ def test_other_signals_are_refused(text: str) -> None:
         read_signal(text)
 
 
-def _stored(state: TaskState, run_state: str | None = None, **more: Any) -> StoredTask:
+def _task_in(state: TaskState, run_state: str | None = None, **more: Any) -> StoredTask:
     entry = {"id": "t", "scraper": "games", "priority": "LOW", "season": "2024", "custom_settings": {"A": "1"}}
     return StoredTask(parse_task(entry), state, NOW, run_state=run_state, **more)
 
 
 def test_a_pending_job_shows_its_arguments_and_settings() -> None:
-    job = describe_job(_stored(TaskState.READY), "news")
+    job = describe_job(_task_in(TaskState.READY), "news")
     about = {"id": "t", "project": "news", "spider": "games", "version": None}
     assert job == {**about, "settings": {"A": "1"}, "args": {"season": "2024"}}
 
 
 def test_times_are_local_and_without_a_zone() -> None:
-    ended = _stored(TaskState.DEAD, started_at=NOW, ended_at=NOW, run_id="r")
+    ended = _task_in(TaskState.DEAD, started_at=NOW, ended_at=NOW, run_id="r")
     assert describe_job(ended, "news")["start_time"] == NOW.astimezone().strftime("%Y-%m-%d %H:%M:%S") + ".000007"
 
 
@@ -77,4 +77,4 @@ def test_times_are_local_and_without_a_zone() -> None:
     ],
 )
 def test_every_state_is_one_of_three(state: TaskState, run_state: str | None, expected: str) -> None:
-    assert state_of(_stored(state, run_state)) == expected
+    assert state_of(_task_in(state, run_state)) == expected

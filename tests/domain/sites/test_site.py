@@ -57,7 +57,7 @@ def test_rates_stay_between_nothing_and_everything(outcomes: list[bool]) -> None
     assert memory.attempts == len(outcomes)
 
 
-def costing(strategy: Strategy, cost_ms: int, found: int) -> Memory:
+def remember_cost(strategy: Strategy, cost_ms: int, found: int) -> Memory:
     memory = Memory("example.org", "k", strategy)
     for _ in range(5):
         seen = Observation("example.org", "k", strategy, succeeded=True, requested=10, found=found, cost_ms=cost_ms)
@@ -66,10 +66,10 @@ def costing(strategy: Strategy, cost_ms: int, found: int) -> Memory:
 
 
 def test_auto_chooses_by_cost_and_yield() -> None:
-    slow_http, replay = costing(Strategy.HTTP, 900, 10), costing(Strategy.API_REPLAY, 300, 10)
+    slow_http, replay = remember_cost(Strategy.HTTP, 900, 10), remember_cost(Strategy.API_REPLAY, 300, 10)
     assert proven([slow_http, replay]) == replay, "the cheaper one"
-    poor_replay = costing(Strategy.API_REPLAY, 300, 2)
+    poor_replay = remember_cost(Strategy.API_REPLAY, 300, 2)
     assert proven([slow_http, poor_replay]) == slow_http, "cheaper for what it finds"
-    browser = costing(Strategy.BROWSER, 300, 10)
+    browser = remember_cost(Strategy.BROWSER, 300, 10)
     assert proven([slow_http, browser]) == slow_http, "a second in a browser weighs more"
-    assert proven([costing(Strategy.HTTP, 9000, 10), browser]) == browser
+    assert proven([remember_cost(Strategy.HTTP, 9000, 10), browser]) == browser

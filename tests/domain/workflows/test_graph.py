@@ -207,14 +207,16 @@ def test_progress_counts_what_succeeded_and_rounds_down() -> None:
 
 
 def test_the_words_of_the_workflow_api() -> None:
-    def told(state: RunState, hold: HoldReason | None = None, *, is_begun: bool = True, recoveries: int = 0) -> str:
+    def name_status(
+        state: RunState, hold: HoldReason | None = None, *, is_begun: bool = True, recoveries: int = 0
+    ) -> str:
         return workflow_status(state, hold, is_begun=is_begun, recoveries=recoveries).value
 
-    assert told(RunState.HELD, HoldReason.PAUSED, is_begun=False) == "pending"
-    assert told(RunState.HELD, HoldReason.PAUSED) == "paused"
-    assert told(RunState.RUNNING) == "running"
-    assert told(RunState.RUNNING, recoveries=1) == "recovering"
-    assert told(RunState.PARTIAL) == "completed"
+    assert name_status(RunState.HELD, HoldReason.PAUSED, is_begun=False) == "pending"
+    assert name_status(RunState.HELD, HoldReason.PAUSED) == "paused"
+    assert name_status(RunState.RUNNING) == "running"
+    assert name_status(RunState.RUNNING, recoveries=1) == "recovering"
+    assert name_status(RunState.PARTIAL) == "completed"
     assert task_status(StepState.STARTED, RunState.QUEUED, 1) == "queued"
     assert task_status(StepState.STARTED, RunState.QUEUED, 2) == "retrying"
     assert task_status(StepState.STARTED, RunState.RUNNING, 2) == "running"

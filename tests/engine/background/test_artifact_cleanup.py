@@ -14,8 +14,8 @@ from corral.files.saved_files import FileFolder
 from corral.store.open import open_store
 from corral.store.store import Store
 from tests.services.sqlite import migrate
-from tests.store.builders import claim_new, failed, settle
-from tests.store.queries.artifacts_helpers import leaving
+from tests.store.builders import claim_new, fail, settle
+from tests.store.queries.artifacts_helpers import leave
 
 
 def age(folder: ArtifactFolder, artifact: Artifact, age_s: float) -> Artifact:
@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 async def refer_to(store: Store, *artifacts: Artifact) -> str:
     lease = await claim_new(store)
-    await settle(store, leaving(failed(lease), *artifacts))
+    await settle(store, leave(fail(lease), *artifacts))
     return lease.run_id
 
 

@@ -19,8 +19,8 @@ from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
-from tests.engine.builders import drill, events, kinds, put, wait_for_runs, working
-from tests.engine.crawl.site import Page, served
+from tests.engine.builders import drill, events, kinds, put, run_node, wait_for_runs
+from tests.engine.crawl.site import Page, serve_site
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
@@ -58,12 +58,12 @@ async def test_two_nodes_fire_a_slot_once(shared_settings: Settings) -> None:
         jobs = [a_job() for _ in range(20)]
         for job in jobs:
             await first.store.jobs.add(job, slot_before(0))
-        fired = await asyncio.gather(*(sweeping(app) for app in (first, second, first, second)))
+        fired = await asyncio.gather(*(sweep(app) for app in (first, second, first, second)))
         assert sum(fired) == 20
         assert [len(await runs_of(first, job)) for job in jobs] == [1] * 20
 
 
-async def sweeping(app: App) -> int:
+async def sweep(app: App) -> int:
     return len(await Scheduler(app.store, app.submitter).fire_due())
 
 
@@ -72,7 +72,7 @@ async def test_slots_missed_while_nobody_ran_become_one_run_that_says_so(setting
     async with open_client(settings) as app:
         job = a_job()
         await app.store.jobs.add(job, first)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         await until(lambda: has_run(app, job))
         run = (await runs_of(app, job))[-1]
         [created, missed] = (await events(app, run.id))[:2]
@@ -80,7 +80,7 @@ async def test_slots_missed_while_nobody_ran_become_one_run_that_says_so(setting
         count = missed.meta["missed"]
         assert count in (7, 8)  # a minute may begin while we look
         assert created.meta["slot"] == datetime.fromtimestamp(first / 1000 + 60 * count, UTC).isoformat()
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         await asyncio.sleep(1.5)
         assert len(await runs_of(app, job)) <= 2  # the next minute may have begun meanwhile
 
@@ -99,7 +99,7 @@ async def test_a_job_that_cannot_be_started_does_not_hold_up_the_others(settings
             raise BadInput("not today")
 
         app.submitter._prober = refuses  # type: ignore[assignment]
-        assert await sweeping(app) == 1
+        assert await sweep(app) == 1
         assert len(await runs_of(app, sound)) == 1
 
 
@@ -118,7 +118,7 @@ async def test_many_schedules_due_at_once_ask_their_targets_side_by_side(setting
             raise BadInput("not today")
 
         app.submitter._prober = slow  # type: ignore[assignment]
-        assert await sweeping(app) == 0
+        assert await sweep(app) == 0
         assert most == 40
 
 
@@ -128,13 +128,13 @@ async def test_a_schedule_asleep_for_a_year_fires_once_and_says_how_much_it_miss
     async with open_client(settings) as app:
         job = a_job()
         await app.store.jobs.add(job, first)
-        assert await sweeping(app) == 1
+        assert await sweep(app) == 1
         [run] = await runs_of(app, job)
         [created, missed] = await events(app, run.id)
         assert missed.meta["missed"] in (year, year + 1)  # a minute may begin while we look
         newest = datetime.fromtimestamp(first / 1000 + 60 * missed.meta["missed"], UTC)
         assert created.meta["slot"] == newest.isoformat()
-        assert await sweeping(app) <= 1
+        assert await sweep(app) <= 1
         assert len(await runs_of(app, job)) <= 2  # the next minute may have begun meanwhile
 
 
@@ -143,7 +143,7 @@ async def test_a_schedule_that_is_no_longer_accepted_does_not_hold_up_the_others
         old, sound = replace(a_job(), frequency="0 0 L * *"), a_job()
         await app.store.jobs.add(old, slot_before(1))
         await app.store.jobs.add(sound, slot_before(0))
-        assert await sweeping(app) == 1
+        assert await sweep(app) == 1
         assert len(await runs_of(app, sound)) == 1
 
 
@@ -167,7 +167,7 @@ async def test_a_slow_schedule_does_not_keep_expired_leases_waiting(settings: Se
 
 
 async def test_retention_forgets_what_is_too_many_and_keeps_the_records(settings: Settings) -> None:
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         ids = await put(app, *[drill(record=True) for _ in range(250)])
         await wait_for_runs(app, ids)
         keeper = a_sweeper(app, Retention(None, 20))
@@ -197,13 +197,13 @@ async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: 
 async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a_day_later(settings: Settings) -> None:
     links = "".join(f'<h2><a href="/item/{number}">item</a></h2>' for number in range(3))
     shop = {"/list": Page(raw=links), **{f"/item/{number}": Page() for number in range(3)}}
-    with served(shop) as site:
+    with serve_site(shop) as site:
         allowed = settings.model_copy(update={"egress_allow": (AllowEntry.parse("127.0.0.0/8:*"),)})
-        async with working(allowed) as app:
+        async with run_node(allowed) as app:
             job = replace(a_job(), target_url=f"{site.url}/list", frequency="0 0 1 1 *", crawl_mode=CrawlMode.LIST)
             job = replace(job, list_config={"item_links": {"css": "h2 > a"}})
             await app.store.jobs.add(job, slot_before(0))
-            assert await sweeping(app) == 1
+            assert await sweep(app) == 1
             [run] = await wait_for_runs(app, [(await runs_of(app, job))[0].id])
             assert (run.kind, run.state) == ("crawl", RunState.COMPLETED)
             assert len(await app.store.records.of_run(run.id, "", 10)) == 3

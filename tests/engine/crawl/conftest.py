@@ -7,7 +7,7 @@ from corral.wiring.app import App
 from tests import services
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
-from tests.engine.builders import settings_for, working
+from tests.engine.builders import run_node, settings_for
 from tests.services import PostgresCluster, RedisServer
 from tests.services.sqlite import migrate
 from tests.stack import Stack, corral_distributed, corral_up
@@ -32,7 +32,7 @@ def cheap_workers(forked_workers: None) -> None:
 @pytest.fixture
 async def app(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", http_timeout_seconds=5)
-    async with working(settings) as opened:
+    async with run_node(settings) as opened:
         yield opened
 
 

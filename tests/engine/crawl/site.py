@@ -87,7 +87,7 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(pages: dict[str, Page] | Site) -> Iterator[Site]:
+def serve_site(pages: dict[str, Page] | Site) -> Iterator[Site]:
     site = pages if isinstance(pages, Site) else Site(pages)
 
     class Handler(BaseHTTPRequestHandler):

@@ -10,7 +10,7 @@ import pytest
 
 from corral.fetch.browser.launch_args import find_chromium
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.slack import SLACK
 from tests.stack import Stack
@@ -35,7 +35,7 @@ def _pages() -> dict[str, Page]:
 
 
 def test_the_command_line_sends_what_it_is_told_to(corral: Corral) -> None:
-    with served(Guarded(_pages())) as site:
+    with serve_site(Guarded(_pages())) as site:
         assert isinstance(site, Guarded)
         done = corral(
             *("crawl", f"{site.url}/", "--cookie", "sid=good", "--header", "X-Key: open", "--user-agent", "Me/1.0"),
@@ -54,13 +54,13 @@ def test_the_command_line_sends_what_it_is_told_to(corral: Corral) -> None:
 
 
 def test_scrape_prints_json_lines(corral: Corral) -> None:
-    with served(_pages()) as site:
+    with serve_site(_pages()) as site:
         done = corral("scrape", f"{site.url}/a", "--fields", "title", "-o", "-")
         assert (done.code, json.loads(done.out)) == (0, {"title": "/a"}), done.err
 
 
 def test_tasks_take_a_login_a_proxy_and_certificates(stack: Stack) -> None:
-    with served(Guarded(_pages())) as site:
+    with serve_site(Guarded(_pages())) as site:
         task = submit(stack, f"{site.url}/", cookies={"sid": "good"}, headers={"X-Key": "k"}, user_agent="Me/2")
         assert wait_for_task(stack, task)["status"] == "completed"
         told = results(stack, task)
@@ -96,7 +96,7 @@ def _until(stack: Stack, run_id: str, *states: str, within_s: float = 60.0) -> d
 
 
 def test_a_list_behind_a_login_waits_for_one_and_goes_on(stack: Stack) -> None:
-    with served(Guarded({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()})) as site:
+    with serve_site(Guarded({"/": Page(["/a", "/b"]), "/a": Page(), "/b": Page()})) as site:
         config = {"item_links": "li a"}
         job = _job(
             stack,
@@ -147,7 +147,7 @@ def test_a_list_that_needs_scripts(stack: Stack, strategy: str) -> None:
     for number in range(3):
         html = json.dumps(f"<h1>Item {number}</h1><b class=price>{number} EUR</b>")
         pages[f"/item/{number}"] = Page(raw=_FILLED.format(html=html))
-    with served(pages) as site:
+    with serve_site(pages) as site:
         config = {"item_links": "li a"}
         fields = [{"name": "price", "css": ".price"}]
         job = _job(
@@ -174,7 +174,7 @@ def test_items_are_replayed_by_a_recipe_that_a_browser_recorded(stack: Stack) ->
         pages[f"/item/{number}"] = Page(raw=_ITEM)
         told = json.dumps({"id": number, "name": f"Thing {number}", "price": f"{number}.75 EUR"})
         pages[f"/api/products/{number}"] = Page(raw=told, headers={"content-type": "application/json"})
-    with served(pages) as site:
+    with serve_site(pages) as site:
         fields = [{"name": "price", "css": ".price"}]
         single = _job(stack, target_url=f"{site.url}/item/1001", fields=fields, strategy="browser")
         assert _run(stack, single["id"], "completed", "partial", "failed")["status"] == "completed"
@@ -204,7 +204,7 @@ class Keyed(Site):
         return 403, {}, "<title>no</title><p>no key"
 
 
-def _keyed_site(elsewhere: str) -> Keyed:
+def _site_with_key(elsewhere: str) -> Keyed:
     calls = "".join(f'fetch("{where}");' for where in ("/out", f"{elsewhere}/pixel"))
     made = '"<h1>All of it</h1><p>" + told.text + "</p><a href=/out>out</a>"'
     shell = f"""<title>x</title><div id=root></div><script>{calls}
@@ -229,7 +229,7 @@ def _check_keys(site: Keyed, other: Keyed, text: str) -> None:
 def test_the_browser_sends_headers_to_the_origin_of_the_start_alone(corral: Corral, strategy: str) -> None:
     cors = {"access-control-allow-origin": "*"}
     pages = {path: Page(headers=cors) for path in ("/landed", "/pixel")}
-    with served(Keyed(pages)) as other, served(_keyed_site(other.url)) as site:
+    with serve_site(Keyed(pages)) as other, serve_site(_site_with_key(other.url)) as site:
         assert isinstance(site, Keyed)
         assert isinstance(other, Keyed)
         options = ("--strategy", strategy, "--scope", "any", "--depth", "1", "-o", "-", "--no-robots")
@@ -242,7 +242,7 @@ def test_the_browser_sends_headers_to_the_origin_of_the_start_alone(corral: Corr
 @pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
 def test_tasks_render_pages_with_headers(stack: Stack) -> None:
     pages = {path: Page(headers={"access-control-allow-origin": "*"}) for path in ("/landed", "/pixel")}
-    with served(Keyed(pages)) as other, served(_keyed_site(other.url)) as site:
+    with serve_site(Keyed(pages)) as other, serve_site(_site_with_key(other.url)) as site:
         assert isinstance(site, Keyed)
         assert isinstance(other, Keyed)
         task = submit(stack, f"{site.url}/", headers={"X-Key": "open"}, strategy="browser", max_depth=1)
@@ -254,7 +254,7 @@ def test_tasks_render_pages_with_headers(stack: Stack) -> None:
 def test_a_job_over_a_site_keeps_files_and_comes_as_somebody_else(stack: Stack) -> None:
     pdf = b"%PDF-1.7 \0"
     files = {"/a.pdf": Page(raw=pdf, headers={"content-type": "application/pdf"})}
-    with served(Guarded({"/": Page(["/a.pdf", "/b"]), "/b": Page(), **files}, cookie="")) as site:
+    with serve_site(Guarded({"/": Page(["/a.pdf", "/b"]), "/b": Page(), **files}, cookie="")) as site:
         assert isinstance(site, Guarded)
         config = {"save_files": True, "user_agent": "Somebody/1", "delay_s": 0.05}
         job = _job(stack, target_url=f"{site.url}/", fields=["title"], crawl_mode="crawl", list_config=config)

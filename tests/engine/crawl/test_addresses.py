@@ -3,14 +3,14 @@
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawl, start, wait_for_crawl
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 TOKENS = [f"{number:02}f86d081884c7d65" for number in range(5)]
 
 
 async def test_small_numbers_and_words_are_no_session_ids(app: App) -> None:
     stories = {f"/story?sid={name}": Page() for name in (*range(30), "intro")}
-    with served({"/": Page(list(stories)), **stories}) as site:
+    with serve_site({"/": Page(list(stories)), **stories}) as site:
         run, found, _ = await crawl(app, f"{site.url}/")
     assert set(found) == {"/", *stories}
     assert run.stats["merged"] == 0
@@ -19,7 +19,7 @@ async def test_small_numbers_and_words_are_no_session_ids(app: App) -> None:
 async def test_addresses_that_differ_in_a_session_id_are_one_and_are_counted(app: App) -> None:
     pages = {f"/p?sid={token}": Page(text="The very page", links=[f"/q?n={n}"]) for n, token in enumerate(TOKENS)}
     more = {f"/q?n={n}": Page(links=list(pages)) for n in range(5)}
-    with served({"/": Page(list(pages)), **pages, **more}) as site:
+    with serve_site({"/": Page(list(pages)), **pages, **more}) as site:
         run, _, _ = await crawl(app, f"{site.url}/", max_depth=5)
         assert sum(site.hits[path] for path in pages) == 1
         assert (run.state, run.stats["merged"]) == (RunState.COMPLETED, 4)
@@ -38,7 +38,7 @@ async def test_a_slash_at_the_end_is_another_page_unless_the_answer_says_otherwi
         "/c": Page(raw="<title>C</title><p>the same"),
         "/c/": Page(raw="<title>C</title><p>the same"),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/")
     assert set(found) in ({"/", "/a", "/a/", "/b/", "/c"}, {"/", "/a", "/a/", "/b/", "/c/"})
     assert (run.state, run.stats["reasons"]) == (RunState.COMPLETED, {"canonical": 1})
@@ -54,7 +54,7 @@ async def test_the_answer_tells_whether_it_is_a_page_and_not_the_name(app: App) 
         "/app.js": Page(raw="let x = 1", headers={"content-type": "text/javascript"}),
         "/last": Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/", concurrency=1)
     assert {"/", "/wiki/File:Photo.jpg", "/why-node.js", "/last"} <= set(found)
     assert "/photo.jpg" not in found
@@ -65,7 +65,7 @@ async def test_the_answer_tells_whether_it_is_a_page_and_not_the_name(app: App) 
 
 async def test_three_crawls_of_one_host_share_its_limit(app: App) -> None:
     pages = {f"/p{number}": Page(takes_s=0.05) for number in range(60)}
-    with served({"/": Page(list(pages)), **pages}) as site:
+    with serve_site({"/": Page(list(pages)), **pages}) as site:
         runs = [await start(app, f"{site.url}/", concurrency=10, keywords=[], max_pages=61 + n) for n in range(3)]
         for run_id in runs:
             assert (await wait_for_crawl(app, run_id)).state is RunState.COMPLETED
@@ -74,7 +74,7 @@ async def test_three_crawls_of_one_host_share_its_limit(app: App) -> None:
 
 async def test_a_budget_that_nobody_asked_for_leaves_something_out(app: App) -> None:
     pages = {f"/p{number}": Page() for number in range(9)}
-    with served({"/": Page(list(pages)), **pages}) as site:
+    with serve_site({"/": Page(list(pages)), **pages}) as site:
         run, _, _ = await crawl(app, f"{site.url}/", max_pages=4, asked_pages=False)
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"max_pages": 6})
         run, _, _ = await crawl(app, f"{site.url}/", max_pages=4)

@@ -14,7 +14,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawl
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 
 
 class CarefulSite(Site):
@@ -50,7 +50,7 @@ def a_site() -> CarefulSite:
 
 async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
     site = a_site()
-    with served(site):
+    with serve_site(site):
         first, before, _ = await crawl(app, f"{site.url}/")
         assert (len(before), "changes" in first.stats, "change" in before["/same"]) == (9, False, False)
         for path in ("/changed", "/dated/changed", "/plain/changed"):
@@ -91,7 +91,7 @@ async def test_a_recrawl_says_what_changed_and_is_whole(app: App) -> None:
 
 async def test_a_recrawl_that_looks_further_finds_what_lies_deeper(app: App) -> None:
     site = CarefulSite({"/": Page(["/a"]), "/a": Page(["/b"]), "/b": Page(["/c"]), "/c": Page()})
-    with served(site):
+    with serve_site(site):
         first, found, _ = await crawl(app, f"{site.url}/", max_depth=1)
         assert set(found) == {"/", "/a"}
         _, found, _ = await crawl(app, f"{site.url}/", max_depth=3, since=first.id)
@@ -106,7 +106,7 @@ async def test_a_recrawl_that_looks_further_finds_what_lies_deeper(app: App) -> 
 
 async def test_only_an_ended_crawl_of_the_same_fields_can_be_compared_with(app: App) -> None:
     site = CarefulSite({"/": Page()})
-    with served(site):
+    with serve_site(site):
         first, _, _ = await crawl(app, f"{site.url}/")
         plan = {"start_urls": [f"{site.url}/"]}
         unknown = "01900000-0000-7000-8000-000000000000"
@@ -126,7 +126,7 @@ async def test_a_change_anywhere_in_the_content_is_a_change_and_noise_in_the_mar
         return Page(raw=f"{head}{main}<aside>{beside}</aside><!-- {nonce} --><a href='/?t={nonce}'>home</a>")
 
     paths = {"/noisy": "As before", "/beside": "As before"}
-    with served({"/": Page(list(paths)), **{path: page(text, 1) for path, text in paths.items()}}) as site:
+    with serve_site({"/": Page(list(paths)), **{path: page(text, 1) for path, text in paths.items()}}) as site:
         await crawl(app, f"{site.url}/")
         site.pages |= {"/noisy": page("As before", 2), "/beside": page("A paragraph beside the article changed", 2)}
         _, found, _ = await crawl(app, f"{site.url}/", since="last")

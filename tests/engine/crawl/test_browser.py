@@ -11,7 +11,7 @@ from corral.fetch.browser.launch_args import find_chromium
 from corral.wiring.app import App
 from tests.cli.command import Corral
 from tests.engine.crawl.crawling import reasons, records, start, wait_for_crawl
-from tests.engine.crawl.site import Page, Site, served, words_of
+from tests.engine.crawl.site import Page, Site, serve_site, words_of
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
 
@@ -45,7 +45,7 @@ async def test_pages_that_are_empty_without_scripts_are_rendered(app: App) -> No
         **_app({"1": ["/app/2", "/app/3"], "2": [], "3": ["/plain2"]}),
         "/plain2": Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = await crawl(app, site)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/plain", "/plain2", "/app/1", "/app/2", "/app/3"}
@@ -61,7 +61,7 @@ async def test_pages_that_are_empty_without_scripts_are_rendered(app: App) -> No
 async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(app: App) -> None:
     pages = {"/": Page(["/app/1", "/blank"]), **_app({"1": ["/app/2"]})}
     pages["/blank"] = Page(raw="<title>x</title><div></div><script src=/main.js></script>")
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = await crawl(app, site, strategy="http")
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"application_shell": 2})
         assert set(found) == {"/", "/app/1", "/blank"}
@@ -81,7 +81,7 @@ async def test_a_browser_meets_files_data_and_redirects(app: App) -> None:
         "/moved": Page(status=302, headers={"location": "/there"}),
         "/there": Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = await crawl(app, site, strategy="browser", save_files=True)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/paper.pdf", "/data", "/there"}
@@ -126,7 +126,7 @@ def _feed(most: int, listens: str, button: str = "") -> dict[str, Page]:
     "listens, button", [(_ON_SCROLL, ""), (_ON_PRESS, "<button>Load more</button>")], ids=["scroll", "press"]
 )
 async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: App, listens: str, button: str) -> None:
-    with served(_feed(50, listens, button)) as site:
+    with serve_site(_feed(50, listens, button)) as site:
         # It is no shell, and its script gives it away.
         run, _ = await crawl(app, site, max_pages=1, max_depth=1)
         counts = (await app.store.crawls.get(run.id)).counts
@@ -165,7 +165,7 @@ def _virtual(count: int, *, is_inner: bool) -> dict[str, Page]:
 
 @pytest.mark.parametrize("is_inner", [False, True], ids=["window", "box"])
 async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App, *, is_inner: bool) -> None:
-    with served(_virtual(200, is_inner=is_inner)) as site:
+    with serve_site(_virtual(200, is_inner=is_inner)) as site:
         options: dict[str, Any] = {"strategy": "browser", "max_pages": 1, "max_depth": 1}
         run, found = await crawl(app, site, **options)
         counts = (await app.store.crawls.get(run.id)).counts
@@ -196,7 +196,7 @@ setInterval(() => { ticks += 1;
 
 async def test_a_list_that_writes_new_rows_into_the_same_elements_is_collected_whole(app: App) -> None:
     raw = _REWRITTEN.replace("{clocks}", "<li>Clock</li>" * 6).replace("{height}", str(120 * 30))
-    with served({"/": Page(raw=raw)}) as site:
+    with serve_site({"/": Page(raw=raw)}) as site:
         run, found = await crawl(app, site, strategy="browser", max_pages=1, max_depth=1)
     assert run.state is RunState.COMPLETED, run.stats
     text = found["/"]["full_text"]
@@ -215,7 +215,7 @@ async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(ap
     idle = "<script>new IntersectionObserver(() => fetch('/nothing'))</script>"
     for number in range(30):
         pages[f"/item/{number}"].head = idle
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found = await crawl(app, site, max_depth=1, concurrency=1)
         assert (run.state, len(found)) == (RunState.COMPLETED, 31), run.stats
         # Read once over HTTP, and the first three by browser as well.
@@ -223,7 +223,7 @@ async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(ap
 
 
 def test_the_summary_names_what_needs_scripts(corral: Corral) -> None:
-    with served({"/": Page(["/app/1"]), **_app({"1": []})}) as site:
+    with serve_site({"/": Page(["/app/1"]), **_app({"1": []})}) as site:
         done = corral("crawl", f"{site.url}/", "--strategy", "http")
         assert done.code == 3, done.err
         assert "application_shell" in done.out

@@ -4,7 +4,7 @@ import time
 from datetime import datetime
 from typing import Any
 
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.engine.crawl.tasks import UNKNOWN, status, submit, wait_for_task
 from tests.stack import Stack
 
@@ -17,7 +17,7 @@ def read(stack: Stack, path: str, **query: Any) -> Any:
 
 def test_counts_reasons_pages_and_why(stack: Stack) -> None:
     pages = {"/": Page(["/a", "/gone", "/secret"]), "/a": Page(["/b"]), "/b": Page()}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", exclude=["/secret"])
         wait_for_task(stack, task)
         told = read(stack, f"/scraping/tasks/{task}")
@@ -63,7 +63,7 @@ def test_while_it_runs_its_end_is_estimated_as_a_range_within_its_budgets(stack:
     pages = tree(width=5, depth=2)
     for path in pages:
         pages[path].takes_s = 0.2
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", max_depth=2, max_pages=20, max_concurrent_articles=2)
         while (told := read(stack, f"/scraping/tasks/{task}"))["completed_items"] < 4:
             time.sleep(0.05)
@@ -74,7 +74,7 @@ def test_while_it_runs_its_end_is_estimated_as_a_range_within_its_budgets(stack:
 
 
 def test_a_task_says_when_it_is_forgotten_and_can_be_kept(stack: Stack) -> None:
-    with served({"/": Page()}) as site:
+    with serve_site({"/": Page()}) as site:
         task = submit(stack, f"{site.url}/")
         kept = submit(stack, f"{site.url}/", keep=True)
         for each in (task, kept):
@@ -92,7 +92,7 @@ def test_a_task_says_when_it_is_forgotten_and_can_be_kept(stack: Stack) -> None:
 
 
 def test_a_crawl_that_has_ended_can_be_retried_like_any_run(stack: Stack) -> None:
-    with served(tree(width=2, depth=1)) as site:
+    with serve_site(tree(width=2, depth=1)) as site:
         task = submit(stack, f"{site.url}/")
         wait_for_task(stack, task)
         again = stack.client.post(f"/jobs/runs/{task}/retry").json()
@@ -104,7 +104,7 @@ def test_a_crawl_that_has_ended_can_be_retried_like_any_run(stack: Stack) -> Non
 
 def test_what_crawls_got_from_a_site_is_told_by_host(stack: Stack) -> None:
     pages = {"/": Page(["/broken", "/slow"]), "/slow": Page(takes_s=0.2), "/broken": Page(status=400)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         found = stack.client.get("/sites/127.0.0.1/statistics")
         before: dict[str, Any] = found.json() if found.status_code == 200 else {"pages_failed": 0, "failed": {}}
         wait_for_task(stack, submit(stack, f"{site.url}/"))

@@ -11,13 +11,13 @@ from corral.domain.runs.run import RunAction, RunState
 from corral.wiring.app import App
 from tests.engine.builders import node_of
 from tests.engine.crawl.crawling import crawl, reasons, records, start, wait_for_crawl
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.slack import SLACK
 from tests.waiting import until
 
 
 async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:
-    with served(tree(width=3, depth=3)) as site:
+    with serve_site(tree(width=3, depth=3)) as site:
         run, found, counts = await crawl(app, f"{site.url}/")
         assert run.state is RunState.COMPLETED
         assert set(found) == set(site.pages)
@@ -34,7 +34,7 @@ async def test_every_page_is_read_once_and_recorded_once(app: App) -> None:
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 async def test_each_depth_is_really_followed_and_none_beyond(app: App, depth: int) -> None:
-    with served(tree(width=2, depth=5)) as site:
+    with serve_site(tree(width=2, depth=5)) as site:
         run, found, _ = await crawl(app, f"{site.url}/", max_depth=depth)
         assert {path.count("/") if path != "/" else 0 for path in found} == set(range(depth + 1))
         assert len(found) == 2 ** (depth + 1) - 1
@@ -48,7 +48,7 @@ async def test_a_page_that_fails_is_tried_again_and_then_given_up(app: App) -> N
         "/broken": Page(status=500),
         "/fine": Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/", retry_attempts=2)
         assert run.state is RunState.PARTIAL
         assert set(found) == {"/", "/flaky", "/fine"}
@@ -59,21 +59,21 @@ async def test_a_page_that_fails_is_tried_again_and_then_given_up(app: App) -> N
 
 
 async def test_partial_results_can_be_no_use(app: App) -> None:
-    with served({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
+    with serve_site({"/": Page(["/broken"]), "/broken": Page(status=400)}) as site:
         run, _, _ = await crawl(app, f"{site.url}/", partial_results_ok=False)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "bad_response", "http_400")
         assert run.error_message == "crawl failed: 1 of 2 pages failed, and partial results are not accepted"
 
 
 async def test_a_crawl_that_may_read_nothing_says_so(app: App) -> None:
-    with served({"/": Page(status=302, headers={"location": "http://elsewhere.test/"})}) as site:
+    with serve_site({"/": Page(status=302, headers={"location": "http://elsewhere.test/"})}) as site:
         run, _, _ = await crawl(app, f"{site.url}/")
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "policy", "out_of_scope")
         assert run.error_message == "crawl failed: no page was allowed (out_of_scope)"
 
 
 async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
-    with served({}) as site:
+    with serve_site({}) as site:
         run, found, counts = await crawl(app, f"{site.url}/")
         assert (run.state, found, counts) == (RunState.FAILED, {}, Counts(failed=1))
         assert run.error_message == "crawl failed: 1 of 1 pages failed: the target answered 404"
@@ -81,7 +81,7 @@ async def test_a_crawl_of_which_everything_failed_has_failed(app: App) -> None:
 
 
 async def test_a_page_budget_ends_it_well(app: App) -> None:
-    with served(tree(width=3, depth=3)) as site:
+    with serve_site(tree(width=3, depth=3)) as site:
         run, found, counts = await crawl(app, f"{site.url}/", max_pages=7)
         assert (run.state, run.stats["stopped_by"]) == (RunState.COMPLETED, "budget")
         assert len(found) == counts.done == sum(site.hits.values()) == 7
@@ -92,7 +92,7 @@ async def test_its_time_ends_it_with_what_it_has(app: App) -> None:
     pages = tree(width=6, depth=3)
     for path in pages:
         pages[path].takes_s = 0.5 if path != "/" else 0.0
-    with served(pages) as site:
+    with serve_site(pages) as site:
         max_seconds = 3
         while True:  # all pages take 64 s; a busy machine needs seconds for the first ones
             began = time.monotonic()
@@ -111,7 +111,7 @@ async def test_no_more_pages_at_once_than_asked_for(app: App) -> None:
     for path in pages:
         pages[path].takes_s = 0.05
     for at_once in (1, 4):
-        with served(pages) as site:
+        with serve_site(pages) as site:
             await crawl(app, f"{site.url}/", concurrency=at_once)
             assert site.most_at_once == at_once
 
@@ -127,7 +127,7 @@ async def test_scope_patterns_nofollow_and_noindex(app: App) -> None:
         "/out/c": Page(),
         "/in/x.png": Page(raw=b"\x89PNG", headers={"content-type": "image/png"}),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         options = {"scope": {"include": ["/in/*"], "exclude": ["*deep"]}}
         run, found, counts = await crawl(app, f"{site.url}/", **options)
         assert set(found) == {"/", "/in/a", "/in/behind"}
@@ -145,7 +145,7 @@ async def test_scope_patterns_nofollow_and_noindex(app: App) -> None:
 async def test_robots_txt_is_respected_unless_told_otherwise(app: App) -> None:
     rules = Page(raw="User-agent: *\nDisallow: /closed", headers={"content-type": "text/plain"})
     pages = {"/": Page(["/open", "/closed"]), "/open": Page(), "/closed": Page(), "/robots.txt": rules}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/", respect_robots=True)
         assert set(found) == {"/", "/open"}
         assert (run.state, site.hits["/closed"]) == (RunState.COMPLETED, 0)
@@ -156,7 +156,7 @@ async def test_robots_txt_is_respected_unless_told_otherwise(app: App) -> None:
 
 async def test_a_site_that_cannot_say_what_it_allows_is_not_crawled(app: App) -> None:
     pages = {"/": Page(["/a"]), "/a": Page(), "/robots.txt": Page(status=503)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, _, counts = await crawl(app, f"{site.url}/", respect_robots=True)
         assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
         assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
@@ -167,7 +167,7 @@ async def test_a_site_that_cannot_say_what_it_allows_is_not_crawled(app: App) ->
 async def test_a_robots_txt_that_leads_nowhere_allows_nothing(app: App) -> None:
     round_and_round = Page(status=302, headers={"location": "/robots.txt?again"})
     rest = {"/": Page(), "/robots.txt?again": Page(status=302, headers={"location": "/robots.txt"})}
-    with served({**rest, "/robots.txt": round_and_round}) as site:
+    with serve_site({**rest, "/robots.txt": round_and_round}) as site:
         run, _, counts = await crawl(app, f"{site.url}/", respect_robots=True)
         assert (run.state, counts, site.hits["/"]) == (RunState.FAILED, Counts(failed=1), 0)
         assert await reasons(app, run.id) == {"policy:robots_unreachable": 1}
@@ -179,7 +179,7 @@ async def test_a_robots_txt_that_breaks_off_is_asked_again_and_then_allows_nothi
     def hangs_up() -> None:
         raise RuntimeError
 
-    with served({"/": Page(), "/robots.txt": Page(on_ask=hangs_up)}) as site:
+    with serve_site({"/": Page(), "/robots.txt": Page(on_ask=hangs_up)}) as site:
         run, _, _ = await crawl(app, f"{site.url}/", respect_robots=True, retry_attempts=tries)
         [page] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 5)
         assert (page.reason, page.attempt, site.hits["/"]) == ("policy:robots_unreachable", tries, 0)
@@ -188,7 +188,7 @@ async def test_a_robots_txt_that_breaks_off_is_asked_again_and_then_allows_nothi
 
 async def test_a_redirect_leads_to_nothing_that_a_link_would_not_lead_to(app: App) -> None:
     rules = Page(raw="User-agent: *\nDisallow: /closed", headers={"content-type": "text/plain"})
-    with served({"/": Page()}) as elsewhere:
+    with serve_site({"/": Page()}) as elsewhere:
         away = elsewhere.url.replace("127.0.0.1", "localhost") + "/"
         pages = {
             "/": Page(["/to-closed", "/away", "/to-open"]),
@@ -199,7 +199,7 @@ async def test_a_redirect_leads_to_nothing_that_a_link_would_not_lead_to(app: Ap
             "/closed": Page(),
             "/robots.txt": rules,
         }
-        with served(pages) as site:
+        with serve_site(pages) as site:
             run, found, _ = await crawl(app, f"{site.url}/", respect_robots=True)
             assert (run.state, set(found)) == (RunState.COMPLETED, {"/", "/open"})
             assert await reasons(app, run.id) == {"policy:robots": 1, "out_of_scope": 1}
@@ -210,7 +210,7 @@ async def test_paused_it_stands_still_and_resumed_it_goes_on_where_it_was(app: A
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.05
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 5)
         await app.submitter.apply_action(run_id, RunAction.PAUSE)
@@ -229,7 +229,7 @@ async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
     pages = tree(width=4, depth=2)
     for path in pages:
         pages[path].takes_s = 0.05
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run_id = await start(app, f"{site.url}/", concurrency=2)
         await until(lambda: len(site.hits) >= 6)
         await app.submitter.apply_action(run_id, RunAction.CANCEL)
@@ -243,7 +243,7 @@ async def test_cancelled_it_keeps_what_it_has(app: App) -> None:
 
 async def test_crawls_wait_for_their_turn(app: App) -> None:
     pages = {f"/{number}": Page(takes_s=1.0) for number in range(7)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         ids = [await start(app, f"{site.url}{path}") for path in pages]
         most = 0
         while any([not (await app.store.runs.get(each)).state.is_terminal for each in ids]):

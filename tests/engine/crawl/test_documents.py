@@ -10,7 +10,7 @@ from corral.domain.runs.run import RunState
 from corral.wiring.app import App
 from tests.cli.command import Corral
 from tests.engine.crawl.crawling import crawl, reasons, start, wait_for_crawl
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack
 
@@ -28,7 +28,7 @@ async def test_a_page_that_sends_its_reader_on_leads_to_a_page_of_the_same_depth
         "/beside": Page(head='<meta http-equiv="refresh" content="0; url=/two">'),
         "/itself": Page(head='<meta http-equiv="refresh" content="5">'),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/", max_depth=1)
         assert {path: record["depth"] for path, record in found.items()} == {
             "/home": 0,
@@ -51,7 +51,7 @@ async def test_a_redirect_to_a_far_date_is_a_trap_only_where_these_count(app: Ap
         "/calendar/2026-01-01": Page(head=f'<meta http-equiv="refresh" content="0; url={far}">'),
         far: Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/", avoid_traps=avoid_traps)
     assert (far in found, run.state) == (not avoid_traps, RunState.PARTIAL if avoid_traps else RunState.COMPLETED)
 
@@ -66,7 +66,7 @@ async def test_headers_ask_of_crawlers_what_meta_elements_do(app: App) -> None:
         "/never": Page(),
         "/fine": Page(),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, _ = await crawl(app, f"{site.url}/")
         assert set(found) == {"/", "/shy", "/others", "/behind", "/fine"}
         assert await reasons(app, run.id) == {"noindex": 1, "nofollow": 1}
@@ -95,7 +95,7 @@ async def test_texts_data_and_feeds_have_text_and_lead_on(app: App) -> None:
         "/frame": Page(),
     }
     pages["/"].text = "<iframe src=/frame></iframe> a page with a frame"
-    with served(pages) as site:
+    with serve_site(pages) as site:
         pages["/plain.txt"].raw = f"First line\nSee {site.url}/(told), or not."
         pages["/plain.txt"].headers = {"content-type": "text/plain"}
         pages["/feed"].raw = rss.format(site.url)
@@ -123,7 +123,7 @@ async def test_files_are_listed_and_kept_where_that_is_asked_for(app: App) -> No
         "/lost": Page(status=500, raw=b"", headers={"content-type": "application/pdf"}),
         "/hidden": Page(raw=b"x", headers={"content-type": "image/png", "X-Robots-Tag": "noindex"}),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/", retry_attempts=1)
         assert set(found) == {"/"}
         assert ((await reasons(app, run.id))["not_a_page"], counts.failed) == (4, 1)
@@ -142,7 +142,7 @@ async def test_files_are_listed_and_kept_where_that_is_asked_for(app: App) -> No
 
 def test_files_are_kept_on_the_command_line(corral: Corral) -> None:
     pages = {"/": Page(["/a.pdf"]), "/a.pdf": Page(raw=_PDF, headers={"content-type": "application/pdf"})}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         done = corral("crawl", f"{site.url}/", "--save-files", "--links", "--json")
         assert done.code == 0, done.err
         records = corral("records", done.json["run"]["id"], "--json").json
@@ -153,7 +153,7 @@ def test_files_are_kept_on_the_command_line(corral: Corral) -> None:
 
 def test_a_kept_file_can_be_had_over_http(stack: Stack) -> None:
     pages = {"/": Page(["/a.pdf"]), "/a.pdf": Page(raw=_PDF, headers={"content-type": "application/pdf"})}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", save_files=True, links=True)
         assert wait_for_task(stack, task)["status"] == "completed"
         [record] = [each for each in results(stack, task)["results"] if each.get("sha256")]

@@ -8,9 +8,9 @@ import pytest
 
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
-from tests.engine.builders import settings_for, working
+from tests.engine.builders import run_node, settings_for
 from tests.engine.crawl.crawling import crawl
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ async def usual(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
         breaker_failures=5,
         breaker_open_seconds=300,
     )
-    async with working(settings) as opened:
+    async with run_node(settings) as opened:
         yield opened
 
 
@@ -34,7 +34,7 @@ async def test_some_failing_pages_do_not_stall_a_crawl(usual: App, status: int) 
     good = {f"/good/{number}": Page() for number in range(100)}
     bad = {f"/bad/{number}": Page(status=status) for number in range(20)}
     began = time.monotonic()
-    with served({"/": Page([*good, *bad]), **good, **bad}) as site:
+    with serve_site({"/": Page([*good, *bad]), **good, **bad}) as site:
         run, found, counts = await crawl(usual, f"{site.url}/")
     assert (run.state, len(found), counts.failed) == (RunState.PARTIAL, 101, 20)
     assert {path: site.hits[path] for path in bad} == dict.fromkeys(bad, 3)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack
 
@@ -22,7 +22,7 @@ PATTERNS = [{"match": "/product/*", "fields": [PRICE]}, {"match": "/blog/*", "fi
 
 
 def test_each_pattern_has_its_own_fields(stack: Stack) -> None:
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         task = submit(stack, site.url + "/", page_fields=PATTERNS, fields=[{"name": "at", "page": "url"}])
         assert wait_for_task(stack, task)["status"] == "completed"
         found = {item["url"].removeprefix(site.url): item for item in results(stack, task)["results"]}
@@ -38,7 +38,7 @@ def test_each_pattern_has_its_own_fields(stack: Stack) -> None:
 
 def test_a_field_that_most_of_its_pages_lack_makes_the_crawl_partial(stack: Stack) -> None:
     patterns = [{"match": "/product/*", "fields": [PRICE, {"name": "colour", "css": ".colour"}]}]
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         task = submit(stack, site.url + "/", page_fields=patterns)
         assert wait_for_task(stack, task)["status"] == "partial"
 
@@ -62,7 +62,7 @@ def test_a_recipe_file_on_the_command_line(corral: Corral) -> None:
     recipe = corral.folder / "recipe.yaml"
     pattern = "{match: /product/*, fields: [{name: price, css: .price, type: number}]}"
     recipe.write_text(f"only_fields: true\npages:\n  - {pattern}\n")
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         found = crawl_records(corral, f"{site.url}/", "--recipe", "recipe.yaml")
         assert sorted((each["url"].removeprefix(site.url), each["price"], len(each)) for each in found) == [
             ("/product/1", 12.5, 2),
@@ -77,7 +77,7 @@ def test_a_recipe_file_on_the_command_line(corral: Corral) -> None:
 def test_on_one_page_the_pattern_that_matches_it_counts(corral: Corral) -> None:
     pages = "pages: [{match: /product/*, fields: [{name: price, css: .price}]}]\n"
     (corral.folder / "recipe.yaml").write_text(pages)
-    with served(PAGES) as site:
+    with serve_site(PAGES) as site:
         done = corral("scrape", f"{site.url}/product/1", "--recipe", "recipe.yaml", "--json")
         assert json.loads(done.out)["records"] == [{"price": "12.50"}], done.err
         done = corral("scrape", f"{site.url}/blog/a", "--recipe", "recipe.yaml")

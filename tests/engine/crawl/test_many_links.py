@@ -14,7 +14,7 @@ from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.cli.command import Corral
 from tests.engine.crawl.crawling import start, wait_for_crawl
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.engine.crawl.tasks import submit
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
@@ -50,7 +50,7 @@ async def _watch(app: App, figures: dict[str, float]) -> None:
 
 async def test_every_link_of_a_large_index_is_known_and_the_node_stays_responsive(app: App) -> None:
     figures: dict[str, float] = {}
-    with served({"/": _index(MANY)}) as site:
+    with serve_site({"/": _index(MANY)}) as site:
         watch = asyncio.create_task(_watch(app, figures))
         began = time.monotonic()
         run = await wait_for_crawl(
@@ -69,7 +69,7 @@ def test_a_page_beyond_the_bound_makes_the_crawl_partial_and_names_the_setting(c
     outside = [f"http://elsewhere.test/{number}" for number in range(10)]
     inside = [f"/{number}" for number in range(120)]
     pages = {"/": Page([*outside, *inside]), **{link: Page() for link in inside}}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         crawl = ("crawl", f"{site.url}/", "--max-pages", "200", "--strategy", "http")
         whole = corral(*crawl, APP_MAX_PAGE_LINKS="120")
         assert whole.code == 0, whole.err
@@ -85,7 +85,7 @@ def test_a_page_beyond_the_bound_makes_the_crawl_partial_and_names_the_setting(c
 
 def test_a_kill_while_links_are_written_loses_and_doubles_none(tmp_path: Path) -> None:
     count = by_level(20_000, 100_000)
-    with served({"/": _index(count)}) as site:
+    with serve_site({"/": _index(count)}) as site:
         with corral_up(tmp_path, site.url, APP_WORKERS="1") as stack:
             task = submit(stack, f"{site.url}/", max_pages=1, max_depth=1)
             deadline = time.monotonic() + 60 * SLACK

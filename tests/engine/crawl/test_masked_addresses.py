@@ -1,6 +1,6 @@
 """Addresses of pages are shown without session ids and tokens; what a page says stays as the page says it."""
 
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.engine.crawl.tasks import results, submit, wait_for_task
 from tests.stack import Stack
 
@@ -11,7 +11,7 @@ def test_a_crawl_shows_no_token_of_an_address(stack: Stack) -> None:
     secret, broken = f"/a?access_token={CANARY}", f"/broken?otp={CANARY}&page=2"
     quoted = f"it quotes https://other.example/?token={CANARY} for all to read, among many other words of its own"
     pages = {"/": Page([secret, broken]), secret: Page(text=quoted), broken: Page(status=500)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=1)
         wait_for_task(stack, task)
         told = results(stack, task, include_errors=True)

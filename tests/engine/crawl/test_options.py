@@ -8,7 +8,7 @@ from corral.domain.runs.run import RunState
 from corral.engine.worker.kinds.crawl.batches import next_batch
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawl, reasons, start, wait_for_crawl
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 
 
 async def test_a_page_that_names_its_original_counts_as_that_one(app: App) -> None:
@@ -22,7 +22,7 @@ async def test_a_page_that_names_its_original_counts_as_that_one(app: App) -> No
         "/c": Page(head='<link rel="canonical" href="/d">'),
         "/d": Page(head='<link rel="canonical" href="/c">'),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/")
         assert set(found) == {"/", "/a", "/b", "/behind", "/d"}
         assert found["/a"]["depth"] == 1
@@ -34,7 +34,7 @@ async def test_a_page_that_names_its_original_counts_as_that_one(app: App) -> No
 
 
 async def test_so_many_bytes_end_it_well(app: App) -> None:
-    with served(tree(width=3, depth=3)) as site:
+    with serve_site(tree(width=3, depth=3)) as site:
         run, found, counts = await crawl(app, f"{site.url}/", max_bytes=4_000, concurrency=1)
         assert (run.state, run.stats["stopped_by"], run.stats["budget"]) == (RunState.COMPLETED, "budget", "max_bytes")
         # And what was handed out before.
@@ -44,7 +44,7 @@ async def test_so_many_bytes_end_it_well(app: App) -> None:
 
 
 async def test_so_many_pages_of_one_host_and_the_others_go_on(app: App) -> None:
-    with served(tree(width=3, depth=1)) as other, served(tree(width=3, depth=3)) as site:
+    with serve_site(tree(width=3, depth=1)) as other, serve_site(tree(width=3, depth=3)) as site:
         site.pages["/"] = Page(["/0", "/1", "/2", f"{other.url}/"])
         options = {"scope": {"mode": "any"}, "max_per_host": 5}
         run = await wait_for_crawl(app, await start(app, f"{site.url}/", **options))
@@ -88,7 +88,7 @@ async def test_the_best_come_first_where_that_is_asked_for(app: App) -> None:
     }
     # The text of a link counts, too.
     pages["/"].links = [*dull, "/way#prices"]
-    with served(pages) as site:
+    with serve_site(pages) as site:
         options = {"order": "best", "keywords": ["prices"], "max_pages": 4, "concurrency": 1}
         site.pages["/way"].head = ""
         site.pages["/"].raw = "<main>Start</main>" + "".join(
@@ -113,7 +113,7 @@ async def test_depths_are_right_in_any_order(app: App) -> None:
     for level in range(1, depth + 1):
         edge = list(dict.fromkeys(link for path in edge for link in pages[path].links if link not in depths))
         depths |= dict.fromkeys(edge, level)
-    with served(pages) as site:
+    with serve_site(pages) as site:
         options = {"order": "best", "keywords": ["prices"], "max_depth": depth, "concurrency": 2}
         _, found, counts = await crawl(app, f"{site.url}{start_at}", **options)
         assert {path: record["depth"] for path, record in found.items()} == depths

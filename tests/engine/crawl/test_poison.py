@@ -10,9 +10,9 @@ from pathlib import Path
 from corral.domain.crawl.crawl import ItemState
 from corral.domain.runs.run import RunState
 from corral.wiring.app import App
-from tests.engine.builders import node_of, settings_for, working
+from tests.engine.builders import node_of, run_node, settings_for
 from tests.engine.crawl.crawling import records, start, wait_for_crawl
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 
 
 def killer(app: App) -> Callable[[], None]:
@@ -30,10 +30,10 @@ async def test_a_page_that_kills_its_worker_three_times_has_failed_and_the_other
     database: str | None, tmp_path: Path
 ) -> None:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", workers=1)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         pages = tree(width=6, depth=2)
         pages["/2"].on_ask = killer(app)
-        with served(pages) as site:
+        with serve_site(pages) as site:
             run = await wait_for_crawl(app, await start(app, f"{site.url}/", concurrency=4), within_s=60)
             assert (run.state, site.hits["/2"]) == (RunState.PARTIAL, 3)
             [failed] = await app.store.crawls.items(run.id, ItemState.FAILED, 0, 10)
@@ -47,8 +47,8 @@ async def test_a_page_that_kills_its_worker_three_times_has_failed_and_the_other
 
 async def test_a_crawl_that_begins_with_such_a_page_ends_and_says_so(database: str | None, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", workers=1)
-    async with working(settings) as app:
-        with served({"/": Page(on_ask=killer(app))}) as site:
+    async with run_node(settings) as app:
+        with serve_site({"/": Page(on_ask=killer(app))}) as site:
             run = await wait_for_crawl(app, await start(app, f"{site.url}/"), within_s=60)
             assert (run.state, site.hits["/"]) == (RunState.FAILED, 3)
             assert run.error_message == "crawl failed: 1 of 1 pages failed"

@@ -8,7 +8,7 @@ from corral.wiring.app import App
 from corral.wiring.options import retention
 from corral.wiring.roles import open_node
 from tests.engine.builders import settings_for
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 
 A_MOMENT = 1e-6
 
@@ -27,7 +27,7 @@ async def list_crawls(app: App) -> list[str]:
 async def test_finished_crawls_are_forgotten_after_their_time_unless_they_are_kept(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, None, egress_allow="127.0.0.1/32:*")
     assert retention(settings).max_crawl_age_hours == 24
-    with served({"/": Page(), "/kept": Page()}) as site:
+    with serve_site({"/": Page(), "/kept": Page()}) as site:
         async with open_node(settings) as app:
             gone = await crawl_to_end(app, f"{site.url}/", keep=False)
             kept = await crawl_to_end(app, f"{site.url}/kept", keep=True)

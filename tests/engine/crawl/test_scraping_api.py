@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from tests.engine.crawl.site import Page, served, tree
+from tests.engine.crawl.site import Page, serve_site, tree
 from tests.engine.crawl.tasks import UNKNOWN, results, status, submit, wait_for_task
 from tests.slack import SLACK
 from tests.stack import Stack
 
 
 def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
-    with served(tree(width=3, depth=2)) as site:
+    with serve_site(tree(width=3, depth=2)) as site:
         task = submit(stack, f"{site.url}/", max_depth=2)
         last = wait_for_task(stack, task)
         assert (last["status"], last["progress"], last["completed_items"]) == ("completed", 100.0, 13)
@@ -34,7 +34,7 @@ def test_a_task_from_its_submission_to_its_results(stack: Stack) -> None:
 
 def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
     pages = {"/": Page(["/gone", "/broken"]), "/broken": Page(status=500)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", retry_attempts=2)
         assert wait_for_task(stack, task)["status"] == "partial"
         told = results(stack, task, include_errors=True)
@@ -53,7 +53,7 @@ def test_failed_pages_are_named_where_asked_for(stack: Stack) -> None:
 def test_a_start_page_that_may_not_be_read_is_named_as_the_error(stack: Stack, path: str, rule: str) -> None:
     away = Page(status=302, headers={"location": "http://elsewhere.test/"})
     quiet = Page(head='<meta name=robots content="noindex">')
-    with served({"/away": away, "/quiet": quiet}) as site:
+    with serve_site({"/away": away, "/quiet": quiet}) as site:
         task = submit(stack, f"{site.url}{path}", use_sitemaps=True)
         assert wait_for_task(stack, task)["status"] == "failed"
         [error] = results(stack, task, include_errors=True)["error_details"]
@@ -65,7 +65,7 @@ def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: S
     pages = tree(width=5, depth=2)
     for path in pages:
         pages[path].takes_s = 0.2
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", max_depth=2, max_concurrent_articles=1)
         while status(stack, task)["completed_items"] < 2:
             time.sleep(0.05)
@@ -88,7 +88,7 @@ def test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once(stack: S
 
 
 def test_submission_answers_at_once_while_the_target_hangs(stack: Stack) -> None:
-    with served({"/": Page(takes_s=5.0)}) as site:
+    with serve_site({"/": Page(takes_s=5.0)}) as site:
         began = time.monotonic()
         task = submit(stack, f"{site.url}/")
         assert time.monotonic() - began < 1 * SLACK
@@ -97,7 +97,7 @@ def test_submission_answers_at_once_while_the_target_hangs(stack: Stack) -> None
 
 def test_pages_patterns_and_categories_are_kept_to(stack: Stack) -> None:
     pages = {"/": Page(["/news/a", "/sport/b", "/news/c"]), "/news/a": Page(), "/news/c": Page(), "/sport/b": Page()}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         wanted: list[tuple[dict[str, Any], set[str]]] = [
             ({"max_pages": 1}, {"/"}),
             ({"include": ["/news/*"]}, {"/", "/news/a", "/news/c"}),
@@ -123,7 +123,7 @@ def test_further_options_change_what_a_task_does(stack: Stack) -> None:
             raw="<urlset><url><loc>/listed</loc></url></urlset>", headers={"content-type": "text/xml"}
         ),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         plain = {"/", "/prices", "/last"}
         wanted: list[tuple[dict[str, Any], set[str]]] = [
             ({}, plain),
@@ -180,7 +180,7 @@ def test_bad_input_is_refused_by_name_and_nothing_is_written(stack: Stack, body:
 
 
 def test_tasks_are_listed_by_status_newest_first(stack: Stack) -> None:
-    with served({"/": Page()}) as site:
+    with serve_site({"/": Page()}) as site:
         tasks = [submit(stack, f"{site.url}/?{number}") for number in range(2)]
         failed = [wait_for_task(stack, task) for task in tasks]
         listed = stack.client.get("/scraping/tasks", params={"limit": 2}).json()
@@ -199,7 +199,7 @@ def test_what_is_no_task_is_not_found(stack: Stack) -> None:
 
 def test_health_and_capacity(stack: Stack) -> None:
     pages = {f"/{number}": Page(takes_s=3.0) for number in range(6)}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         tasks = [submit(stack, f"{site.url}{path}") for path in pages]
         time.sleep(1.0)
         told = stack.client.get("/scraping/status").json()
@@ -220,7 +220,7 @@ def test_a_crawl_is_a_run_like_any_other(stack: Stack) -> None:
     pages = tree(width=4, depth=1)
     for path in pages:
         pages[path].takes_s = 0.2
-    with served(pages) as site:
+    with serve_site(pages) as site:
         task = submit(stack, f"{site.url}/", max_concurrent_articles=1)
         while (run := stack.run(task))["progress"]["done"] < 2:
             time.sleep(0.05)

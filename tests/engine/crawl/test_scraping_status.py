@@ -48,7 +48,7 @@ async def queue_crawl(app: App) -> str:
     return run_id
 
 
-async def crawling(app: App, *, good: int = 0, bad: int = 0) -> Lease:
+async def start_crawl(app: App, *, good: int = 0, bad: int = 0) -> Lease:
     """A task that is running, with so many pages done and failed."""
     lease = await claim_run(app.store, await queue_crawl(app))
     items = (await first(app.store, lease)).items
@@ -64,7 +64,7 @@ async def crawling(app: App, *, good: int = 0, bad: int = 0) -> Lease:
 async def test_every_number_is_what_there_is(app: App) -> None:
     nothing = await status(app)
     assert (nothing["status"], nothing["total_tasks"], nothing["error_rate"]) == ("healthy", 0, 0)
-    await crawling(app, good=4, bad=4)
+    await start_crawl(app, good=4, bad=4)
     await queue_crawl(app)
     await app.store.runs.apply_action(await queue_crawl(app), RunAction.CANCEL)
     await app.store.runs.apply_action(await queue_crawl(app), RunAction.PAUSE)
@@ -85,7 +85,7 @@ async def test_every_number_is_what_there_is(app: App) -> None:
 
 
 async def test_it_is_at_capacity_while_every_slot_is_taken(app: App) -> None:
-    leases = [await crawling(app) for _ in range(3)]
+    leases = [await start_crawl(app) for _ in range(3)]
     await queue_crawl(app)
     told = await status(app)
     assert (told["status"], told["active_tasks"], told["available_task_slots"]) == ("at_capacity", 3, 0)
@@ -97,10 +97,10 @@ async def test_it_is_at_capacity_while_every_slot_is_taken(app: App) -> None:
 
 
 async def test_it_is_degraded_while_most_pages_fail_and_no_longer(app: App) -> None:
-    await crawling(app, good=1, bad=6)
+    await start_crawl(app, good=1, bad=6)
     told = await status(app)
     assert (told["status"], told["error_rate"]) == ("degraded", round(6 / 7, 4))
-    await crawling(app, good=5)
+    await start_crawl(app, good=5)
     assert (await status(app))["status"] == "healthy"
 
 

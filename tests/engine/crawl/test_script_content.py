@@ -10,7 +10,7 @@ from corral.fetch.browser.launch_args import find_chromium
 from corral.wiring.app import App
 from tests.cli.command import Corral
 from tests.engine.crawl.crawling import records, start, wait_for_crawl
-from tests.engine.crawl.site import Page, Site, served, words_of
+from tests.engine.crawl.site import Page, Site, serve_site, words_of
 from tests.slack import SLACK
 
 pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
@@ -52,7 +52,7 @@ _SHAPES = {
 }
 
 
-def _built() -> dict[str, Page]:
+def _build_pages() -> dict[str, Page]:
     pages = {
         f"/{name}": _page(name, body.replace("{{", "{").replace("}}", "}") % _data(name))
         for name, body in _SHAPES.items()
@@ -88,7 +88,7 @@ def _lacking(found: dict[str, dict[str, Any]]) -> set[str]:
 
 
 def test_what_scripts_build_is_in_the_records(corral: Corral) -> None:
-    with served(_built()) as site:
+    with serve_site(_build_pages()) as site:
         code, err, found = _crawl(corral, site)
         assert code == 0, err
         assert _lacking(found) == set()
@@ -96,7 +96,7 @@ def test_what_scripts_build_is_in_the_records(corral: Corral) -> None:
 
 
 def test_without_a_browser_they_are_named_and_the_crawl_is_partial(corral: Corral) -> None:
-    with served(_built()) as site:
+    with serve_site(_build_pages()) as site:
         code, err, found = _crawl(corral, site, APP_BROWSER_EXECUTABLE="/nothing/here")
         assert code == 3, err
         assert len(_lacking(found)) == 7
@@ -145,7 +145,7 @@ def test_ordinary_scripts_cost_few_pages_in_the_browser(corral: Corral) -> None:
     words = words_of("topics", 20).split()
     pages |= {f"/docs/{word}": _page(word, _ORDINARY["search"]) for word in words}
     pages["/"] = Page([path for path in pages if not path.endswith(".js")])
-    with served(pages) as site:
+    with serve_site(pages) as site:
         code, err, found = _crawl(corral, site)
         assert (code, len(found)) == (0, 96), err
         again = {path: hits - 1 for path, hits in site.hits.items() if hits > 1 and not path.endswith(".js")}
@@ -169,7 +169,7 @@ def test_a_single_page_with_values_that_scripts_add_goes_to_the_browser(corral: 
     pages["/file"] = _page("file", _LIST % "<script src=/list.js></script>")
     pages["/list.js"] = Page(raw=f"const more = document.querySelector('#more'); {_ADD}", headers=_SCRIPT)
     (corral.folder / "recipe.yaml").write_text(_RECIPE)
-    with served(pages) as site:
+    with serve_site(pages) as site:
         for path, rows, strategy in (("/inline", 6, "browser"), ("/file", 6, "browser"), ("/static", 1, "http")):
             done = corral("scrape", f"{site.url}{path}", "--recipe", "recipe.yaml", "--json")
             assert (done.code, len(done.json["records"][0]["rows"])) == (0, rows), done.err
@@ -183,7 +183,7 @@ def test_a_single_page_with_values_that_scripts_add_goes_to_the_browser(corral: 
 async def test_a_list_page_whose_scripts_add_items_is_read_in_the_browser(app: App) -> None:
     inline = f"<script>const more = document.getElementById('more'); {_ADD}</script>"
     pages = {"/": _page("list", _LIST % inline), **{f"/item/{number}": Page() for number in range(6)}}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         links = {"name": "item_links", "css": "li a", "attr": "href", "all": True}
         listing = {"item_links": links, "pagination": {"mode": "none"}}
         run_id = await start(app, f"{site.url}/", listing=listing, fields=[{"name": "title"}], only_fields=True)

@@ -15,7 +15,7 @@ from tests import forked, services
 from tests.chaos.level import LEVEL, by_level, make_random
 from tests.chaos.report import report
 from tests.engine.crawl.web import Web, a_web, children_of
-from tests.forked.process import Process, started
+from tests.forked.process import Process, start_process
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up, stop
 
@@ -36,7 +36,9 @@ class Fleet:
     def join(self) -> Process:
         told = self.folder / f"worker-{len(list(self.folder.glob('worker-*')))}"
         with told.open("wb") as out, (self.folder / "log").open("ab") as log:
-            process = started(["worker", "--json"], env=self.stack.environment, cwd=self.folder, stdout=out, stderr=log)
+            process = start_process(
+                ["worker", "--json"], env=self.stack.environment, cwd=self.folder, stdout=out, stderr=log
+            )
         self.others.append(process)
         deadline = time.monotonic() + 30 * SLACK
         while not told.read_bytes():  # one line once it works
@@ -55,8 +57,8 @@ class Fleet:
         assert answer.status_code == 200, answer.text
         return str(answer.json()["task_id"])
 
-    def ended(self, task: str) -> dict[str, Any]:
-        return self.stack.ended(task, 60)
+    def wait_for_end(self, task: str) -> dict[str, Any]:
+        return self.stack.wait_for_end(task, 60)
 
     def take_report(self, task: str) -> list[str]:
         return [each for each in self.stack.messages(task) if each.startswith("Helper")]
@@ -127,7 +129,7 @@ def test_several_nodes_share_a_crawl(fleet: Fleet, web: Web) -> None:
     until_shared(fleet, web, task)
     listed = fleet.stack.client.get("/jobs/runs").json()
     assert [run["id"] for run in listed if run["status"] == "running"] == [task]
-    run = fleet.ended(task)
+    run = fleet.wait_for_end(task)
     assert run["status"] == "completed", run
     assert fleet.records(task) == web.depths()
     assert web.read_twice() == 0, "each page is read once"
@@ -151,7 +153,7 @@ def test_who_helps_stops_with_the_crawl(fleet: Fleet, web: Web, way: str) -> Non
     assert fleet.stack.run(task)["progress"] == done, "nothing is written after the end"
     if way == "pause":
         assert fleet.stack.client.post(f"/jobs/runs/{task}/resume").status_code == 200
-        assert fleet.ended(task)["status"] == "completed"
+        assert fleet.wait_for_end(task)["status"] == "completed"
         assert fleet.records(task) == web.depths()
         assert web.read_twice() <= 3 * AT_ONCE, "what they had in hand"
 
@@ -159,7 +161,7 @@ def test_who_helps_stops_with_the_crawl(fleet: Fleet, web: Web, way: str) -> Non
 @pytest.mark.skipif(not LEVEL, reason="the long version; the store's own tests try it, too")
 def test_budgets_are_for_all_together(fleet: Fleet, web: Web) -> None:
     task = fleet.start(web, max_pages=HOSTS * 12, max_per_host=20)
-    run = fleet.ended(task)
+    run = fleet.wait_for_end(task)
     assert run["status"] == "completed"
     assert len(web.pages) == HOSTS * 12
     assert max(sum(visit.host == host for visit in web.pages) for host in range(HOSTS)) <= 20
@@ -183,7 +185,7 @@ def test_a_shared_crawl_survives_whoever_is_killed(fleet: Fleet) -> None:
             victim.wait()
             fleet.join()
             killed += 1
-        assert fleet.ended(task)["status"] == "completed"
+        assert fleet.wait_for_end(task)["status"] == "completed"
         assert fleet.records(task) == web.depths()
         twice = web.read_twice()
         assert twice <= killed * 2 * AT_ONCE

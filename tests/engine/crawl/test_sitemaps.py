@@ -12,7 +12,7 @@ from corral.domain.runs.run import RunState
 from corral.extract.sitemap import MAX_URLS, NotASitemap, read_sitemap
 from corral.wiring.app import App
 from tests.engine.crawl.crawling import crawl, reasons
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 
 RANK_AT = DiscoveredLink._fields.index("rank")
 XML = {"content-type": "application/xml"}
@@ -62,7 +62,7 @@ def add_sitemaps(site: Site) -> None:
 
 
 async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
-    with served(a_site()) as site:
+    with serve_site(a_site()) as site:
         add_sitemaps(site)
         run, found, _ = await crawl(app, f"{site.url}/", max_depth=1, use_sitemaps=True)
         assert run.state is RunState.COMPLETED, run.stats
@@ -83,7 +83,7 @@ async def test_pages_that_only_sitemaps_name_are_crawled(app: App) -> None:
 
 
 async def test_a_sitemap_that_breaks_off_is_used_and_said_to_be_one(app: App) -> None:
-    with served({"/": Page(), "/a": Page(), "/b": Page()}) as site:
+    with serve_site({"/": Page(), "/a": Page(), "/b": Page()}) as site:
         whole = urlset(f"{site.url}/a", f"{site.url}/b")
         site.pages["/sitemap.xml"] = Page(raw=whole[: whole.index("/b<") + 1], headers=XML)
         run, found, _ = await crawl(app, f"{site.url}/", use_sitemaps=True)
@@ -108,7 +108,7 @@ def test_whether_a_sitemap_breaks_off(text: str | bytes, is_cut: bool) -> None:
 
 
 async def test_a_sitemap_is_not_followed_to_where_a_link_would_not_lead(app: App) -> None:
-    with served({}) as elsewhere:
+    with serve_site({}) as elsewhere:
         away = elsewhere.url.replace("127.0.0.1", "localhost") + "/sitemap.xml"
         elsewhere.pages["/sitemap.xml"] = Page(raw=urlset("/x"), headers=XML)
         pages = {
@@ -117,7 +117,7 @@ async def test_a_sitemap_is_not_followed_to_where_a_link_would_not_lead(app: App
             "/away.xml": Page(status=302, headers={"location": away}),
             "/closed.xml": Page(raw=urlset("/x"), headers=XML),
         }
-        with served(pages) as site:
+        with serve_site(pages) as site:
             rules = f"User-agent: *\nDisallow: /closed.xml\nSitemap: {site.url}/away.xml\n"
             site.pages["/robots.txt"] = Page(raw=rules, headers={"content-type": "text/plain"})
             run, _, _ = await crawl(app, f"{site.url}/", respect_robots=True, use_sitemaps=True)
@@ -126,7 +126,7 @@ async def test_a_sitemap_is_not_followed_to_where_a_link_would_not_lead(app: App
 
 
 async def test_a_site_without_sitemaps_is_crawled_all_the_same(app: App) -> None:
-    with served({"/": Page(["/a"]), "/a": Page()}) as site:
+    with serve_site({"/": Page(["/a"]), "/a": Page()}) as site:
         run, found, counts = await crawl(app, f"{site.url}/", use_sitemaps=True)
         assert (run.state, set(found), counts.failed) == (RunState.COMPLETED, {"/", "/a"}, 0)
         assert await reasons(app, run.id) == {"sitemap": 1, "bad_response:http_404": 1}

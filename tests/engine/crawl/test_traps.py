@@ -24,15 +24,15 @@ from tests.domain.crawl.trap_sites import (
     TRAPS,
     Answer,
     article_tree,
+    articles_with_relations,
     gallery,
-    related_articles,
     tables,
     variants,
     wide_tree,
 )
-from tests.engine.builders import node_of, settings_for, working
+from tests.engine.builders import node_of, run_node, settings_for
 from tests.engine.crawl.crawling import crawl, start, wait_for_crawl
-from tests.engine.crawl.site import Page, Site, served, words_of
+from tests.engine.crawl.site import Page, Site, serve_site, words_of
 from tests.waiting import until
 
 Finite = Callable[[int], tuple[dict[str, Answer], list[str], int]]
@@ -135,7 +135,7 @@ class TrapSite(Site):
 
 async def test_real_pages_are_found_and_little_is_wasted_on_traps(app: App) -> None:
     site = TrapSite()
-    with served(site):
+    with serve_site(site):
         options = {"max_depth": 100, "max_pages": 3 * REAL + 1_000, "concurrency": 10}
         run = await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=600)
     assert (run.state, run.stats.get("stopped_by")) == (RunState.PARTIAL, None), "it ends by itself, and says so"
@@ -162,7 +162,7 @@ async def test_pages_that_are_all_alike_are_all_read(app: App, count: int) -> No
     meters[f"/meter/{count - 1}"] = Page(text="The meter shows its value.")
     articles = {f"/article/{n}": Page(links=[f"/article/{n + 1}"] if n < 39 else []) for n in range(40)}
     pages = {"/": Page(["/meter/0", "/article/0"]), **meters, **articles}
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/", concurrency=8, max_depth=100, max_pages=5_000)
         in_depth = 100
         assert set(site.hits.values()) == {1}
@@ -176,7 +176,7 @@ async def test_pages_that_are_all_alike_are_all_read(app: App, count: int) -> No
 async def test_a_list_of_pages_that_are_all_alike_is_read_to_its_end(app: App) -> None:
     pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(700)}
     pages["/"] = Page(list(pages))
-    with served(pages) as site:
+    with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/", concurrency=8)
         assert len(found) == len(pages)
         assert set(site.hits.values()) == {1}
@@ -233,7 +233,7 @@ class BesideTraps(Site):
 async def test_articles_that_are_alike_come_before_traps(app: App, shape: str) -> None:
     """Of the budget, a hundred pages are left for lists and for finding out that the traps grow."""
     site = BesideTraps(shape, 180)
-    with served(site):
+    with serve_site(site):
         options = {"max_depth": 100, "max_pages": 280, "concurrency": 8}
         await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=60)
     asked = Counter(path.split("/")[1] for path in site.hits)
@@ -267,7 +267,7 @@ class CalendarOfTwoFolders(Site):
 
 async def test_photos_come_before_a_calendar_of_two_folders(app: App) -> None:
     site = CalendarOfTwoFolders(150)
-    with served(site):
+    with serve_site(site):
         options = {"max_depth": 100, "max_pages": 450, "concurrency": 8}
         await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=60)
     asked = Counter(path.split("/")[1] for path in site.hits)
@@ -307,7 +307,7 @@ OTHER_FOUR = ("cal", "maze", "shop", "s")
 async def find_real_pages(app: App, finite: Finite, count: int, traps: Sequence[str]) -> tuple[int, int]:
     """Crawl with a budget of 1.3 times the number of real pages. Return how many were fetched, and their number."""
     site = MixedSite(finite, count, traps)
-    with served(site):
+    with serve_site(site):
         options = {"max_depth": 100, "max_pages": round(1.3 * site.count), "concurrency": 4}
         await wait_for_crawl(app, await start(app, f"{site.url}/", **options), within_s=240)
     report(f"{finite.__name__} beside {'+'.join(traps)}, budget 1.3: {site.found} of {site.count} real pages")
@@ -321,7 +321,7 @@ MORE_PAIRS = [(variants, ("search",)), (article_tree, ("search",)), (gallery, FO
 @pytest.mark.parametrize(
     "finite, traps",
     [
-        (related_articles, FOUR),
+        (articles_with_relations, FOUR),
         (wide_tree, ("endless",)),
         *(MORE_PAIRS if LEVEL else ()),
     ],
@@ -353,7 +353,7 @@ class Endless(Site):
 
 
 async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> None:
-    with served(Endless()) as site:
+    with serve_site(Endless()) as site:
         options = {"max_depth": 100, "max_pages": 1_500}
         run, found, _ = await crawl(app, f"{site.url}/", **options)
         assert run.state is RunState.PARTIAL
@@ -373,8 +373,8 @@ async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> No
 async def test_what_was_learned_survives_a_worker(database: str | None, tmp_path: Path) -> None:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", workers=1)
     site = TrapSite()
-    async with working(settings) as app:
-        with served(site):
+    async with run_node(settings) as app:
+        with serve_site(site):
             options = {"max_depth": 100, "max_pages": 5 * REAL, "concurrency": 10}
             run_id = await start(app, f"{site.url}/", **options)
             for share in (0.3, 0.6):

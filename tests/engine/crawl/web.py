@@ -10,7 +10,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.engine.crawl.site import Page, Site, served, words_of
+from tests.engine.crawl.site import Page, Site, serve_site, words_of
 
 
 class Visit(NamedTuple):
@@ -76,7 +76,7 @@ def a_web(
 ) -> Iterator[Web]:
     """So many hosts with so many pages each; `asks` are the processes that may ask."""
     with ExitStack() as stack:
-        sites = [stack.enter_context(served(_Watched({}))) for _ in range(hosts)]
+        sites = [stack.enter_context(serve_site(_Watched({}))) for _ in range(hosts)]
         web = Web(list(sites))
         for host, site in enumerate(sites):
             assert isinstance(site, _Watched)

@@ -10,7 +10,7 @@ from corral.wiring.app import App
 from tests.engine.builders import settings_for, sound, wait_for_runs
 
 
-def limited_settings(folder: Path, **changed: Any) -> Settings:
+def settings_with_limits(folder: Path, **changed: Any) -> Settings:
     plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 3, "workers": 1}
     return settings_for(folder, **(plain | changed))
 

@@ -10,7 +10,7 @@ from tests.engine.builders import node_of, settings_for
 from tests.engine.crawl.site import Site
 
 
-def limited_settings(folder: Path, **changed: Any) -> Settings:
+def settings_with_limits(folder: Path, **changed: Any) -> Settings:
     plain: dict[str, Any] = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 5, "http_timeout_seconds": 5}
     return settings_for(folder, **(plain | {"workers": 1} | changed))
 

@@ -25,9 +25,9 @@ from corral.domain.runs.run import RunState
 from corral.engine.hosts.messages import SlotGrant, SlotKind, SlotRefusal, SlotWithdrawal, ToLimiter
 from corral.engine.hosts.permits import Permits
 from corral.engine.worker.kinds.crawl.crawl import CrawlKind
-from tests.engine.builders import node_of, working
-from tests.engine.crawl.site import Page, Site, served
-from tests.engine.hosts.limited_crawls import limited_settings, start, wait_for_sound_end
+from tests.engine.builders import node_of, run_node
+from tests.engine.crawl.site import Page, Site, serve_site
+from tests.engine.hosts.limited_crawls import settings_with_limits, start, wait_for_sound_end
 from tests.waiting import until
 
 TEXT = {"content-type": "text/plain"}
@@ -62,9 +62,9 @@ def beside_fast_pages(*links: list[str], count: int = 40) -> dict[str, Page]:
 async def test_pages_of_delayed_hosts_keep_their_order_beside_a_fast_host(tmp_path: Path, concurrency: int) -> None:
     count = 10 if concurrency == 1 else 30
     with ExitStack() as stack:
-        slow = [stack.enter_context(served(slow_pages(count))) for _ in range(2)]
-        fast = stack.enter_context(served(beside_fast_pages(*(links_to(site, count) for site in slow))))
-        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+        slow = [stack.enter_context(serve_site(slow_pages(count))) for _ in range(2)]
+        fast = stack.enter_context(serve_site(beside_fast_pages(*(links_to(site, count) for site in slow))))
+        async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=5)) as app:
             run = await wait_for_sound_end(
                 app, await start(app, f"{fast.url}/", concurrency=concurrency, avoid_traps=False)
             )
@@ -73,9 +73,9 @@ async def test_pages_of_delayed_hosts_keep_their_order_beside_a_fast_host(tmp_pa
 
 
 async def test_after_a_retry_after_the_pages_go_on_in_their_order(tmp_path: Path) -> None:
-    with served(slow_pages(20)) as busy, served(beside_fast_pages(links_to(busy, 20))) as fast:
+    with serve_site(slow_pages(20)) as busy, serve_site(beside_fast_pages(links_to(busy, 20))) as fast:
         busy.pages["/s3"] = Page(status=429, headers={"retry-after": "1"})
-        async with working(limited_settings(tmp_path, host_max_delay_seconds=1)) as app:
+        async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=1)) as app:
             run_id = await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False)
             await until(lambda: busy.hits["/s3"] > 0)
             busy.pages["/s3"] = Page()
@@ -92,12 +92,12 @@ async def test_redirects_of_and_to_a_delayed_host_change_no_order_and_are_not_re
         pages[f"/s{number}"] = Page(status=302, headers={"location": f"/to{number}"})
         pages[f"/to{number}"] = Page()
     pages |= {f"/from{number}": Page() for number in range(5)}
-    with served(pages) as slow:
+    with serve_site(pages) as slow:
         fast_pages = beside_fast_pages(links_to(slow, 20))
         for number in range(5):
             fast_pages[f"/f{number}"] = Page(status=302, headers={"location": f"{slow.url}/from{number}"})
-        with served(fast_pages) as fast:
-            async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+        with serve_site(fast_pages) as fast:
+            async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=5)) as app:
                 run = await wait_for_sound_end(app, await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False))
     assert run.state is RunState.COMPLETED
     assert order_of_requests(slow) == list(range(20))
@@ -106,8 +106,8 @@ async def test_redirects_of_and_to_a_delayed_host_change_no_order_and_are_not_re
 
 
 async def test_after_a_kill_the_pages_that_were_in_flight_come_first_and_the_others_in_order(tmp_path: Path) -> None:
-    with served(slow_pages(20, delay_s=0.1)) as slow, served(beside_fast_pages(links_to(slow, 20))) as fast:
-        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+    with serve_site(slow_pages(20, delay_s=0.1)) as slow, serve_site(beside_fast_pages(links_to(slow, 20))) as fast:
+        async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=5)) as app:
             run_id = await start(app, f"{fast.url}/", concurrency=10, avoid_traps=False)
             await until(lambda: slow.hits["/s5"] > 0)
             [worker] = node_of(app).worker_pids

@@ -13,9 +13,9 @@ from corral.domain.runs.run import RunState
 from corral.store.tables import items
 from corral.wiring.app import App
 from tests.chaos.level import LEVEL
-from tests.engine.builders import node_of, working
-from tests.engine.crawl.site import Page, Site, served
-from tests.engine.hosts.limited_crawls import limited_settings, start, wait_for_sound_end
+from tests.engine.builders import node_of, run_node
+from tests.engine.crawl.site import Page, Site, serve_site
+from tests.engine.hosts.limited_crawls import settings_with_limits, start, wait_for_sound_end
 from tests.waiting import until
 
 
@@ -34,8 +34,8 @@ def a_site(count: int, *more: str) -> dict[str, Page]:
 
 async def test_a_crawl_goes_on_with_other_hosts_while_one_is_left_alone_and_comes_back_to_it(tmp_path: Path) -> None:
     broken = {"/robots.txt": Page(raw=""), **{f"/b{number}": Page(status=500) for number in range(12)}}
-    with served(broken) as bad, served(a_site(20, *[f"{bad.url}/b{number}" for number in range(12)])) as good:
-        async with working(limited_settings(tmp_path, breaker_open_seconds=4)) as app:
+    with serve_site(broken) as bad, serve_site(a_site(20, *[f"{bad.url}/b{number}" for number in range(12)])) as good:
+        async with run_node(settings_with_limits(tmp_path, breaker_open_seconds=4)) as app:
             run_id = await start(app, f"{good.url}/", respect_robots=False)
             await until(lambda: host_key(bad) in node_of(app).limiter.watched)
             await until(lambda: sum(good.hits.values()) >= 21)
@@ -63,8 +63,8 @@ async def _a_waiting_key(app: App, run_id: str) -> str:
 
 @pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tmp_path: Path) -> None:
-    with served(a_site(30)) as site:
-        async with working(limited_settings(tmp_path, breaker_open_seconds=2)) as app:
+    with serve_site(a_site(30)) as site:
+        async with run_node(settings_with_limits(tmp_path, breaker_open_seconds=2)) as app:
             for number in range(30):
                 site.pages[f"/{number}"] = Page(status=500)
             run_id = await start(app, f"{site.url}/", respect_robots=False)
@@ -83,8 +83,8 @@ async def test_a_crawl_of_a_broken_host_waits_for_the_probe_and_loses_no_page(tm
 async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Path) -> None:
     pages = a_site(3)
     pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.5\n", headers={"content-type": "text/plain"})
-    with served(pages) as site:
-        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+    with serve_site(pages) as site:
+        async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=5)) as app:
             run = await wait_for_sound_end(app, await start(app, f"{site.url}/", concurrency=8))
             assert run.state is RunState.COMPLETED
             respecting = [at for path, at in site.asked_at if path != "/robots.txt"]
@@ -98,8 +98,8 @@ async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Pat
 
 @pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_crawl_keeps_the_pace_a_person_has_set(tmp_path: Path) -> None:
-    with served(a_site(6)) as site:
-        async with working(limited_settings(tmp_path)) as app:
+    with serve_site(a_site(6)) as site:
+        async with run_node(settings_with_limits(tmp_path)) as app:
             await app.store.hosts.set_pace(host_key(site), SitePace(2, 0.2))
             await until(lambda: host_key(site) in node_of(app).limiter.watched)
             run = await wait_for_sound_end(app, await start(app, f"{site.url}/", concurrency=8, respect_robots=False))
@@ -114,8 +114,8 @@ async def test_a_crawl_reads_as_many_pages_of_a_host_at_once_as_it_was_promised(
     pages = a_site(40)
     for number in range(40):
         pages[f"/{number}"] = Page(takes_s=0.5)
-    with served(pages) as site:
-        async with working(limited_settings(tmp_path, host_concurrency=2)) as app:
+    with serve_site(pages) as site:
+        async with run_node(settings_with_limits(tmp_path, host_concurrency=2)) as app:
             await wait_for_sound_end(app, await start(app, f"{site.url}/", concurrency=20, respect_robots=False))
     assert 15 <= site.most_at_once <= 20
 
@@ -126,8 +126,8 @@ async def test_a_crawl_of_a_host_with_a_delay_keeps_the_order_of_the_links(tmp_p
     for name in pages:
         pages[name] = replace(pages[name], takes_s=takes_s)
     pages["/robots.txt"] = Page(raw="User-agent: *\nCrawl-delay: 0.3\n", headers={"content-type": "text/plain"})
-    with served(pages) as site:
-        async with working(limited_settings(tmp_path, host_max_delay_seconds=5)) as app:
+    with serve_site(pages) as site:
+        async with run_node(settings_with_limits(tmp_path, host_max_delay_seconds=5)) as app:
             run = await wait_for_sound_end(app, await start(app, f"{site.url}/", concurrency=5))
     asked = [path for path, _ in site.asked_at if path != "/robots.txt"]
     assert run.state is RunState.COMPLETED

@@ -15,7 +15,7 @@ from corral.domain.runs.outcome import Deferred, WaitReason
 from corral.store.open import open_store
 from corral.store.tables import hosts
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served
+from tests.engine.crawl.site import Page, serve_site
 from tests.services.process import kill_tree
 from tests.stack import Stack, corral_up
 from tests.store.builders import CREATED, a_run, claim
@@ -39,7 +39,7 @@ def orchestrator_status(stack: Stack) -> dict[str, Any]:
 
 
 def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_go_in_the_end(tmp_path: Path) -> None:
-    with served({"/": Page()}) as site:
+    with serve_site({"/": Page()}) as site:
         host_key = site.url.partition("//")[2]
         with corral_up(tmp_path, site.url, **SETTINGS, APP_BREAKER_OPEN_SECONDS="60") as stack:
             job = stack.job("/", max_attempts=50, respect_robots=False)
@@ -73,7 +73,7 @@ def test_an_open_breaker_is_told_everywhere_survives_a_kill_and_lets_everybody_g
             assert site.hits["/"] == hits
             asyncio.run(_age_breaker(again))
             for run in (first, second):
-                assert again.ended(run["id"])["status"] == "completed"
+                assert again.wait_for_end(run["id"])["status"] == "completed"
             assert again.run(second["id"])["attempt"] == 1
             block_until(
                 lambda: orchestrator_status(again)["circuit_breaker"]["total_blocked_domains"] == 0, within_s=20

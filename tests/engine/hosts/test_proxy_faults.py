@@ -18,9 +18,9 @@ from corral.domain.runs.payload.stored import Payload
 from corral.domain.runs.run import NewRun
 from corral.runtime.new_ids import new_id
 from corral.wiring.options import host_rules
-from tests.engine.builders import put, wait_for_runs, working
-from tests.engine.crawl.site import Page, served
-from tests.engine.hosts.limited_runs import host_of, limited_settings
+from tests.engine.builders import put, run_node, wait_for_runs
+from tests.engine.crawl.site import Page, serve_site
+from tests.engine.hosts.limited_runs import host_of, settings_with_limits
 from tests.fetch.browsing import needs_chromium
 
 Reader = asyncio.StreamReader
@@ -29,7 +29,7 @@ Behaviour = Callable[[Reader, Writer], Awaitable[None]]
 OPEN = b"HTTP/1.1 200 Connection established\r\n\r\n"
 
 
-def saying(*answers: bytes) -> Behaviour:
+def answer_with(*answers: bytes) -> Behaviour:
     """One answer for each request head that arrives, then the end."""
 
     async def behave(reader: Reader, writer: Writer) -> None:
@@ -52,7 +52,7 @@ async def _stay_silent(reader: Reader, writer: Writer) -> None:
 
 
 async def _open_and_stay_silent(reader: Reader, writer: Writer) -> None:
-    await saying(OPEN)(reader, writer)
+    await answer_with(OPEN)(reader, writer)
     await asyncio.sleep(60)
 
 
@@ -66,21 +66,21 @@ async def _refuse_by_socks(reader: Reader, writer: Writer) -> None:
 
 def make_answer(status: str, *headers: str) -> Behaviour:
     lines = [f"HTTP/1.1 {status}", "content-length: 0", *headers]
-    return saying(OPEN, ("\r\n".join(lines) + "\r\n\r\n").encode())
+    return answer_with(OPEN, ("\r\n".join(lines) + "\r\n\r\n").encode())
 
 
 BEHAVIOURS: dict[str, tuple[str, Behaviour]] = {
     "reset": ("http", _abort),
     "silent": ("http", _stay_silent),
-    "407": ("http", saying(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")),
-    "403": ("http", saying(b"HTTP/1.1 403 Forbidden\r\n\r\n")),
-    "502": ("http", saying(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")),
-    "no tls": ("https", saying(b"hello\r\n\r\n")),
-    "no socks": ("socks5", saying(b"hello\r\n\r\n")),
+    "407": ("http", answer_with(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")),
+    "403": ("http", answer_with(b"HTTP/1.1 403 Forbidden\r\n\r\n")),
+    "502": ("http", answer_with(b"HTTP/1.1 502 Bad Gateway\r\n\r\n")),
+    "no tls": ("https", answer_with(b"hello\r\n\r\n")),
+    "no socks": ("socks5", answer_with(b"hello\r\n\r\n")),
     "socks refuses": ("socks5", _refuse_by_socks),
-    "tunnel cut": ("http", saying(OPEN)),
+    "tunnel cut": ("http", answer_with(OPEN)),
     "tunnel silent": ("http", _open_and_stay_silent),
-    "tunnel garbage": ("http", saying(OPEN, b"\x00\x01 no http\r\n\r\n")),
+    "tunnel garbage": ("http", answer_with(OPEN, b"\x00\x01 no http\r\n\r\n")),
     "made-up 502": ("http", make_answer("502 Bad Gateway")),
     "made-up 503": ("http", make_answer("503 Service Unavailable", "retry-after: 3600")),
     "made-up 504": ("http", make_answer("504 Gateway Timeout")),
@@ -134,10 +134,10 @@ async def test_no_fault_of_a_proxy_counts_against_the_site(
 ) -> None:
     if strategy is Strategy.BROWSER:
         needs_chromium()
-    settings = limited_settings(tmp_path, breaker_failures=2, http_timeout_seconds=3, host_max_delay_seconds=60)
+    settings = settings_with_limits(tmp_path, breaker_failures=2, http_timeout_seconds=3, host_max_delay_seconds=60)
     async with contextlib.AsyncExitStack() as stack:
-        site = stack.enter_context(served({"/": Page()}))
-        app = await stack.enter_async_context(working(settings))
+        site = stack.enter_context(serve_site({"/": Page()}))
+        app = await stack.enter_async_context(run_node(settings))
         proxies = ["http://127.0.0.1:1"]  # refused
         for scheme, behave in (BEHAVIOURS[name] for name in names):
             port = await stack.enter_async_context(bad_proxy(behave))

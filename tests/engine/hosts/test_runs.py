@@ -21,9 +21,9 @@ from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_api
 from tests.chaos.level import LEVEL, by_level
-from tests.engine.builders import events, kinds, node_of, put, settings_for, sound, wait_for_runs, working
-from tests.engine.crawl.site import Page, served
-from tests.engine.hosts.limited_runs import host_of, limited_settings
+from tests.engine.builders import events, kinds, node_of, put, run_node, settings_for, sound, wait_for_runs
+from tests.engine.crawl.site import Page, serve_site
+from tests.engine.hosts.limited_runs import host_of, settings_with_limits
 from tests.waiting import until
 
 
@@ -40,7 +40,7 @@ def a_page(url: str, *, max_attempts: int = 3) -> NewRun:
     )
 
 
-async def waiting(app: App, ids: list[str]) -> list[str | None]:
+async def read_waiting_reasons(app: App, ids: list[str]) -> list[str | None]:
     return [(await app.store.runs.get(id_)).waiting_reason for id_ in ids]
 
 
@@ -49,16 +49,16 @@ def all_done(runs: list[Run]) -> bool:
 
 
 async def test_a_host_is_asked_by_so_many_at_once_whoever_asks(tmp_path: Path) -> None:
-    with served({"/": Page(takes_s=0.03)}) as site:
-        async with working(limited_settings(tmp_path, host_concurrency=3, workers=2)) as app:
+    with serve_site({"/": Page(takes_s=0.03)}) as site:
+        async with run_node(settings_with_limits(tmp_path, host_concurrency=3, workers=2)) as app:
             runs = await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for _ in range(24)]))
     assert all_done(runs)
     assert site.most_at_once == 3
 
 
 async def test_a_host_that_is_well_is_asked_without_messages(tmp_path: Path) -> None:
-    with served({"/": Page()}) as site:
-        async with working(limited_settings(tmp_path)) as app:
+    with serve_site({"/": Page()}) as site:
+        async with run_node(settings_with_limits(tmp_path)) as app:
             for _ in range(10):
                 assert all_done(await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for _ in range(20)])))
             heard = node_of(app).limiter.messages
@@ -71,9 +71,11 @@ async def test_a_host_with_a_delay_gets_its_next_run_while_pages_are_slow(
 ) -> None:
     """The next run is claimed when the one before it has got its slot: not when it ends, and not at the next poll."""
     monkeypatch.setattr("corral.engine.node.node._POLL_S", 60.0)
-    with served({"/": Page(takes_s=30)}) as site:
-        settings = limited_settings(tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60)
-        async with working(settings) as app:
+    with serve_site({"/": Page(takes_s=30)}) as site:
+        settings = settings_with_limits(
+            tmp_path, host_delay_seconds=0.1, host_max_delay_seconds=1, http_timeout_seconds=60
+        )
+        async with run_node(settings) as app:
             await put(app, *[a_page(f"{site.url}/") for _ in range(8)])
             await until(lambda: site.at_once >= 6, within_s=2.5)
 
@@ -83,15 +85,15 @@ async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_poll
 ) -> None:
     """A claim that has set aside as many runs as it may is followed by the next one at once."""
     monkeypatch.setattr("corral.engine.node.node._POLL_S", 60.0)
-    with served({"/": Page(takes_s=30)}) as full, served({"/": Page()}) as free:
-        async with working(limited_settings(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
+    with serve_site({"/": Page(takes_s=30)}) as full, serve_site({"/": Page()}) as free:
+        async with run_node(settings_with_limits(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
             await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MOST_SET_ASIDE)], a_page(f"{free.url}/"))
             await until(lambda: free.hits["/"] == 1, within_s=4)
 
 
 async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path) -> None:
-    with served({"/": Page()}) as site:
-        async with working(limited_settings(tmp_path, host_delay_seconds=0.3, host_max_delay_seconds=1)) as app:
+    with serve_site({"/": Page()}) as site:
+        async with run_node(settings_with_limits(tmp_path, host_delay_seconds=0.3, host_max_delay_seconds=1)) as app:
             ids = await put(app, *[a_page(f"{site.url}/") for _ in range(5)])
             await until(lambda: _one_waits(app, ids))
             runs = await wait_for_runs(app, ids)
@@ -104,13 +106,13 @@ async def test_a_delay_lies_between_visits_and_is_never_the_same(tmp_path: Path)
 
 
 async def _one_waits(app: App, ids: list[str]) -> bool:
-    return "pace" in await waiting(app, ids)
+    return "pace" in await read_waiting_reasons(app, ids)
 
 
 @pytest.mark.skipif(not LEVEL, reason="long")
 async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
-    with served({"/": Page()}) as slow, served({"/": Page()}) as other:
-        async with working(limited_settings(tmp_path)) as app:
+    with serve_site({"/": Page()}) as slow, serve_site({"/": Page()}) as other:
+        async with run_node(settings_with_limits(tmp_path)) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(1, 0.4))
             await until(lambda: host_of(app, slow).said is not None)
             sites = [slow, other, slow, other, slow, other]
@@ -121,8 +123,8 @@ async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
 
 async def test_retry_after_holds_up_every_run_of_the_host(tmp_path: Path) -> None:
     limited = Page(status=429, headers={"retry-after": "2"})
-    with served({"/": Page(), "/limited": limited}) as site:
-        async with working(limited_settings(tmp_path)) as app:
+    with serve_site({"/": Page(), "/limited": limited}) as site:
+        async with run_node(settings_with_limits(tmp_path)) as app:
             await put(app, a_page(f"{site.url}/limited", max_attempts=1))
             await until(lambda: host_of(app, site).host_key in node_of(app).limiter.watched)
             told_at = site.asked_at[0][1]
@@ -138,9 +140,9 @@ async def _waits(app: App, run_id: str, reason: str) -> bool:
 
 
 async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -> None:
-    with served({"/": Page(), "/hot": Page(status=503)}) as site:
-        settings = limited_settings(tmp_path, host_concurrency=2, host_max_delay_seconds=0.05)
-        async with working(settings) as app:
+    with serve_site({"/": Page(), "/hot": Page(status=503)}) as site:
+        settings = settings_with_limits(tmp_path, host_concurrency=2, host_max_delay_seconds=0.05)
+        async with run_node(settings) as app:
             await wait_for_runs(app, await put(app, a_page(f"{site.url}/hot", max_attempts=1)))
             host = host_of(app, site)
             await until(lambda: host.condition.pace.delay_s > 0)
@@ -151,24 +153,24 @@ async def test_a_host_that_suffers_is_slowed_down_and_recovers(tmp_path: Path) -
 
 
 async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
-    with served({"/": Page()}) as slow, served({"/": Page()}) as other:
-        settings = limited_settings(tmp_path, workers=1, runs_per_process=1)
-        async with working(settings) as app:
+    with serve_site({"/": Page()}) as slow, serve_site({"/": Page()}) as other:
+        settings = settings_with_limits(tmp_path, workers=1, runs_per_process=1)
+        async with run_node(settings) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
             await until(lambda: host_of(app, slow).said is not None)
             first, *late = await put(app, *[a_page(f"{slow.url}/") for _ in range(5)])
             [quick] = await put(app, a_page(f"{other.url}/"))
             assert all_done(await wait_for_runs(app, [first, quick]))
             assert [(await app.store.runs.get(id_)).state for id_ in late] == [RunState.QUEUED] * 4
-            assert await waiting(app, late) == ["pace"] * 4
+            assert await read_waiting_reasons(app, late) == ["pace"] * 4
             assert (await kinds(app, late[0])).count("host_deferred") == 1
             await sound(app)
 
 
 async def test_a_breaker_opens_lets_one_probe_through_and_nothing_is_lost(tmp_path: Path) -> None:
-    with served({"/": Page(status=500)}) as site:
-        settings = limited_settings(tmp_path, breaker_open_seconds=by_level(2, 12), host_max_delay_seconds=0)
-        async with working(settings) as app:
+    with serve_site({"/": Page(status=500)}) as site:
+        settings = settings_with_limits(tmp_path, breaker_open_seconds=by_level(2, 12), host_max_delay_seconds=0)
+        async with run_node(settings) as app:
             host = host_of(app, site)
             failing = await put(app, *[a_page(f"{site.url}/", max_attempts=100) for _ in range(5)])
             await until(lambda: host.condition.breaker.opened_at is not None)
@@ -204,8 +206,8 @@ async def _all_wait(app: App, host_key: str, count: int) -> bool:
 async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings: Settings) -> None:
     changed = {"egress_allow": "127.0.0.0/8:*", "breaker_failures": 2, "breaker_open_seconds": 2.0, "workers": 1}
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
-    with served({"/": Page(status=500)}) as site:
-        async with working(settings) as one, working(settings) as two:
+    with serve_site({"/": Page(status=500)}) as site:
+        async with run_node(settings) as one, run_node(settings) as two:
             host_key = host_of(one, site).host_key
             await put(one, *[a_page(f"{site.url}/", max_attempts=50) for _ in range(8)])
             await until(lambda: all(host_key in node_of(each).limiter.watched for each in (one, two)))
@@ -222,8 +224,8 @@ async def test_nodes_with_one_database_share_breakers_and_probes(shared_settings
 async def test_nodes_with_one_database_together_ask_a_host_by_no_more_than_it_allows(shared_settings: Settings) -> None:
     changed = {"egress_allow": "127.0.0.0/8:*", "host_concurrency": 4, "workers": 1, "runs_per_process": 8}
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
-    with served({"/": Page(takes_s=0.1)}) as site:
-        async with working(settings) as one, working(settings) as two:
+    with serve_site({"/": Page(takes_s=0.1)}) as site:
+        async with run_node(settings) as one, run_node(settings) as two:
             ids = await put(one, *[a_page(f"{site.url}/") for _ in range(160)])
             host_key = host_of(one, site).host_key
             await until(lambda: all(_uses(each, host_key) for each in (one, two)))
@@ -251,7 +253,7 @@ async def test_nodes_with_one_database_keep_the_delay_of_a_host_together(shared_
                 await asyncio.sleep(0.05)
             visit.end(None)
 
-    async with working(settings) as one, working(settings) as two, asyncio.timeout(60):
+    async with run_node(settings) as one, run_node(settings) as two, asyncio.timeout(60):
         await asyncio.gather(*(ask(app, number) for number, app in enumerate((one, two))))
     gaps = [later - earlier for (earlier, _), (later, _) in pairwise(let_in)]
     assert min(gaps) >= 0.19  # half of it, at least
@@ -260,20 +262,20 @@ async def test_nodes_with_one_database_keep_the_delay_of_a_host_together(shared_
 async def test_what_a_node_does_not_need_any_more_another_one_has_at_once(shared_settings: Settings) -> None:
     changed = {"egress_allow": "127.0.0.0/8:*", "host_concurrency": 4, "workers": 1}
     settings = settings_for(shared_settings.data_dir, shared_settings.database_url, **changed)
-    with served({"/": Page()}) as site:
-        async with working(settings) as one:
+    with serve_site({"/": Page()}) as site:
+        async with run_node(settings) as one:
             assert all_done(await wait_for_runs(one, await put(one, a_page(f"{site.url}/"))))
             host = host_of(one, site)
             assert host.quota == 4
-        async with working(settings) as two:  # the other one has stopped
+        async with run_node(settings) as two:  # the other one has stopped
             assert all_done(await wait_for_runs(two, await put(two, a_page(f"{site.url}/"))))
             assert (host_of(two, site).quota, host_of(two, site).is_contested) == (4, False)
             await until(lambda: host_of(two, site).quota == 0)  # nobody asks it any more
 
 
 async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks_at(tmp_path: Path) -> None:
-    with served({"/": Page()}) as site:
-        async with open_api(limited_settings(tmp_path)) as app:
+    with serve_site({"/": Page()}) as site:
+        async with open_api(settings_with_limits(tmp_path)) as app:
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)

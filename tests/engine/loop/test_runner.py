@@ -8,7 +8,7 @@ from corral.domain.runs.payload.reconcile import ReconcilePayload
 from corral.domain.runs.run import RECONCILE, RunState
 from corral.engine.loop.runner import LoopRunner
 from corral.store.store import Store
-from tests.store.builders import ME, completed, settle
+from tests.store.builders import ME, complete, settle
 
 
 async def _no_tasks() -> bool:
@@ -54,7 +54,7 @@ async def test_another_node_goes_on_where_one_was_killed(store: Store) -> None:
     assert await _reconciliations(store) == [run_id]
     assert (await store.loop.read()).owner == "other"
     [lease] = await store.runs.claim(ME, 1, 10)
-    assert await settle(store, completed(lease))
+    assert await settle(store, complete(lease))
     await other.step()
     state = await store.loop.read()
     assert state.run_id is None

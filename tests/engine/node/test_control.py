@@ -10,7 +10,7 @@ from corral.domain.runs.run import RunAction, RunState
 from corral.settings import Settings
 from corral.wiring.app import App
 from corral.wiring.roles import open_client
-from tests.engine.builders import drill, kinds, node_of, put, sound, wait_for_runs, wait_for_start, working
+from tests.engine.builders import drill, kinds, node_of, put, run_node, sound, wait_for_runs, wait_for_start
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -44,7 +44,7 @@ async def test_another_process_stops_a_run_within_two_seconds(app: App, settings
 
 
 async def test_a_stalled_run_that_is_cancelled_loses_its_worker_and_hurts_nobody(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"workers": 1})) as app:
+    async with run_node(settings.model_copy(update={"workers": 1})) as app:
         [neighbour] = await put(app, drill("sleep", seconds=1, record=True))
         await wait_for_start(app, neighbour)
         [stalled] = await put(app, drill("stall", seconds=30))

@@ -28,7 +28,7 @@ from tests.engine.builders import (
     wait_for_runs,
     wait_for_start,
 )
-from tests.engine.builders import working as a_node
+from tests.engine.builders import run_node as a_node
 from tests.waiting import until
 
 # What is proved is what happens once a lease has run out, not how long ten seconds are.

@@ -12,18 +12,18 @@ from tests.engine.builders import (
     kinds,
     node_of,
     put,
+    run_node,
     settings_for,
     wait_for_quarantine,
     wait_for_runs,
     wait_for_start,
-    working,
 )
 from tests.waiting import until
 
 
 async def test_a_worker_past_its_limit_is_replaced_when_it_is_done(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, workers=1, worker_max_memory_mib=200)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         node = node_of(app)
         before = node.worker_pids
         [long] = await put(app, drill("sleep", seconds=3))
@@ -39,7 +39,7 @@ async def test_a_worker_past_its_limit_is_replaced_when_it_is_done(tmp_path: Pat
 
 async def test_a_run_that_blows_its_worker_up_is_quarantined(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, workers=1, worker_max_memory_mib=200)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         [greedy] = await put(app, drill("grow", mib=400, seconds=60))
         run = await wait_for_quarantine(app, greedy)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.HELD, "worker_lost", "poison")
@@ -60,7 +60,7 @@ async def test_there_is_a_limit_unless_it_is_set_to_none(tmp_path: Path) -> None
 
 @pytest.mark.long
 async def test_without_a_limit_it_may_grow(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=1, worker_max_memory_mib=0)) as app:
+    async with run_node(settings_for(tmp_path, workers=1, worker_max_memory_mib=0)) as app:
         before = node_of(app).worker_pids
         [run] = await wait_for_runs(app, await put(app, drill("grow", mib=400, seconds=2.5)))
         assert run.state is RunState.COMPLETED

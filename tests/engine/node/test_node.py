@@ -26,12 +26,12 @@ from tests.engine.builders import (
     kinds,
     node_of,
     put,
+    run_node,
     settings_for,
     sound,
     wait_for_quarantine,
     wait_for_runs,
     wait_for_start,
-    working,
 )
 from tests.slack import SLACK
 from tests.waiting import until
@@ -78,14 +78,14 @@ async def test_a_bug_in_a_kind_fails_the_run_and_keeps_the_traceback(app: App) -
 
 
 async def test_no_more_runs_are_executed_at_once_than_allowed(shared_settings: Settings) -> None:
-    async with working(shared_settings.model_copy(update={"workers": 2, "runs_per_process": 4})) as app:
+    async with run_node(shared_settings.model_copy(update={"workers": 2, "runs_per_process": 4})) as app:
         ids = await put(app, *[drill("sleep", seconds=0.01 * (number % 5)) for number in range(200)])
         assert {run.state for run in await wait_for_runs(app, ids)} == {RunState.COMPLETED}
         assert 4 < await highest_at_once(app, set(ids)) <= 8
 
 
 async def test_no_more_browsers_are_at_work_than_allowed_and_the_others_do_not_wait_for_them(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=2, runs_per_process=10, browser_concurrency=1)) as app:
+    async with run_node(settings_for(tmp_path, workers=2, runs_per_process=10, browser_concurrency=1)) as app:
         slow = [drill("sleep", seconds=0.1)._replace(resolved_strategy=Strategy.BROWSER) for _ in range(12)]
         light = [drill("sleep", seconds=0.02) for _ in range(40)]
         by_browser, over_http = set(await put(app, *slow)), set(await put(app, *light))
@@ -107,7 +107,7 @@ async def highest_at_once(app: App, ids: set[str]) -> int:
 
 
 async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=1, runs_per_process=1)) as app:
+    async with run_node(settings_for(tmp_path, workers=1, runs_per_process=1)) as app:
         [blocker] = await put(app, drill("sleep", seconds=0.5))
         await wait_for_start(app, blocker)
         bands = [Priority.LOW, Priority.MEDIUM, Priority.CRITICAL, Priority.HIGH] * 3
@@ -121,7 +121,7 @@ async def test_bands_are_served_strictly_in_order(tmp_path: Path) -> None:
 
 
 async def test_a_stalled_run_is_killed_at_its_deadline_and_its_neighbours_are_given_back(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path, workers=1, runs_per_process=10)) as app:
+    async with run_node(settings_for(tmp_path, workers=1, runs_per_process=10)) as app:
         neighbours = await put(app, *[drill("sleep", seconds=4.5, record=True) for _ in range(5)])
         await wait_for_start(app, *neighbours)
         [stalled] = await put(app, drill("stall", seconds=300, timeout_s=1, max_attempts=1))
@@ -173,7 +173,7 @@ async def test_a_worker_that_dies_at_once_is_replaced_and_its_runs_are_claimed_a
 
 
 async def test_a_poison_run_is_quarantined_while_the_good_ones_complete(settings: Settings) -> None:
-    async with working(change_settings(settings, runs_per_process=20)) as app:
+    async with run_node(change_settings(settings, runs_per_process=20)) as app:
         good = await put(app, *[drill(record=True) for _ in range(100)])
         [poison] = await put(app, drill("die", signal="SIGSEGV"))
         good += await put(app, *[drill(record=True) for _ in range(100)])
@@ -196,7 +196,7 @@ async def _all_completed(app: App, ids: list[str]) -> bool:
 
 async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(settings: Settings) -> None:
     """It dies from a thread, while its worker is in another run or in none: the others are tried apart from it."""
-    async with working(change_settings(settings, workers=1, runs_per_process=20)) as app:
+    async with run_node(change_settings(settings, workers=1, runs_per_process=20)) as app:
         good = await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
         [poison] = await put(app, drill("die", signal="SIGSEGV", after_s=0.1))
         good += await put(app, *[drill("sleep", seconds=0.3, record=True) for _ in range(8)])
@@ -207,7 +207,7 @@ async def test_a_run_that_kills_its_worker_unnamed_is_found_and_only_it_is_held(
 
 
 async def test_suspects_take_no_room_from_other_runs(settings: Settings) -> None:
-    async with working(change_settings(settings, workers=1, runs_per_process=10)) as app:
+    async with run_node(change_settings(settings, workers=1, runs_per_process=10)) as app:
         [poison] = await put(app, drill("die", signal="SIGSEGV"))
         held = await put(app, *[drill("sleep", seconds=30) for _ in range(6)])
         await until(lambda: _is_suspect(app, poison))

@@ -17,7 +17,7 @@ from corral.files.artifacts import ArtifactFolder
 from corral.settings import Settings
 from corral.views import runs as views
 from corral.wiring.app import App
-from tests.engine.builders import events, kinds, node_of, put, wait_for_runs, wait_for_start, working
+from tests.engine.builders import events, kinds, node_of, put, run_node, wait_for_runs, wait_for_start
 from tests.scripts.builders import processes_of
 from tests.waiting import until
 
@@ -51,7 +51,7 @@ def settings(shared_settings: Settings) -> Settings:
 
 @pytest.fixture
 async def node(settings: Settings) -> AsyncIterator[App]:
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         yield app
 
 
@@ -149,7 +149,7 @@ async def test_a_killed_worker_leaves_no_process_and_the_run_is_executed_again(n
 
 
 async def test_no_more_scripts_run_at_once_than_allowed(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"script_concurrency": 2})) as app:
+    async with run_node(settings.model_copy(update={"script_concurrency": 2})) as app:
         ids = await put(app, *[script("import time; time.sleep(0.3)") for _ in range(6)])
         most = 0
         while any([not (await app.store.runs.get(each)).state.is_terminal for each in ids]):
@@ -168,10 +168,10 @@ async def test_scripts_have_a_lane_of_their_own(node: App) -> None:
 
 
 async def test_a_stopped_node_ends_its_scripts_and_returns_the_runs(settings: Settings) -> None:
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         [run_id] = await put(app, script(SLEEPS))
         await wait_for_start(app, run_id)
         await until(lambda: len(processes_of(run_id)) >= 2)
     await until(lambda: processes_of(run_id) == [])
-    async with working(settings.model_copy(update={"script_concurrency": 1})) as app:
+    async with run_node(settings.model_copy(update={"script_concurrency": 1})) as app:
         await app.submitter.apply_action(run_id, RunAction.CANCEL)

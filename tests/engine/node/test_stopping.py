@@ -15,7 +15,18 @@ from corral.store.open import open_store
 from corral.wiring.app import App
 from corral.wiring.roles import open_client, open_node
 from tests.chaos.stack import stack_on
-from tests.engine.builders import With, drill, events, kinds, node_of, put, settings_for, sound, wait_for_start, working
+from tests.engine.builders import (
+    With,
+    drill,
+    events,
+    kinds,
+    node_of,
+    put,
+    run_node,
+    settings_for,
+    sound,
+    wait_for_start,
+)
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -47,7 +58,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
 
 async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, shutdown_grace_seconds=5 * SLACK)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         ids = await put(app, *[drill("sleep", seconds=0.8, record=True) for _ in range(10)])
         await wait_for_start(app, *ids)
         await put(app, *[drill("sleep", seconds=60) for _ in range(30)])
@@ -119,7 +130,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
 
 
 async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"shutdown_grace_seconds": 2.5})) as app:
+    async with run_node(settings.model_copy(update={"shutdown_grace_seconds": 2.5})) as app:
         [run_id] = await put(app, drill("stall", seconds=30, timeout_s=0.5))
         await wait_for_start(app, run_id)
         await asyncio.sleep(1.0)
@@ -128,7 +139,7 @@ async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(set
 
 @pytest.mark.long
 async def test_a_worker_lost_while_the_node_stops_does_not_leave_its_run_running(settings: Settings) -> None:
-    async with working(settings.model_copy(update={"shutdown_grace_seconds": 5.0})) as app:
+    async with run_node(settings.model_copy(update={"shutdown_grace_seconds": 5.0})) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
         await wait_for_start(app, run_id)
         await asyncio.sleep(0.5)
@@ -146,7 +157,7 @@ async def test_a_store_that_is_gone_does_not_keep_the_node_from_ending_its_worke
     async def raise_unavailable(*args: object) -> object:
         raise StorageUnavailable("cut off")
 
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         [run_id] = await put(app, drill("sleep", seconds=60))
         await wait_for_start(app, run_id)
         children = [psutil.Process(pid) for pid in node_of(app).worker_pids]

@@ -7,14 +7,14 @@ import pytest
 
 from corral.domain.runs.run import RunState
 from corral.settings import Settings
-from tests.engine.builders import drill, node_of, put, sound, wait_for_runs, working
+from tests.engine.builders import drill, node_of, put, run_node, sound, wait_for_runs
 from tests.waiting import until
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
 
 async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> None:
-    async with working(shared_settings) as first, working(shared_settings) as second:
+    async with run_node(shared_settings) as first, run_node(shared_settings) as second:
         ids = await put(first, *[drill("sleep", seconds=0.02, record=True) for _ in range(300)])
         node_of(second).wake()
         runs = await wait_for_runs(first, ids, timeout_s=60)
@@ -29,8 +29,8 @@ async def test_two_nodes_execute_each_run_once(shared_settings: Settings) -> Non
 
 
 async def test_a_run_of_a_node_that_stops_is_finished_by_the_other(shared_settings: Settings) -> None:
-    async with working(shared_settings) as first:
-        async with working(shared_settings) as second:
+    async with run_node(shared_settings) as first:
+        async with run_node(shared_settings) as second:
             ids = await put(second, *[drill("sleep", seconds=1, record=True) for _ in range(40)])
             node_of(first).wake()
             await asyncio.sleep(0.5)

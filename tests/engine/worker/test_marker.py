@@ -9,7 +9,7 @@ from corral.domain.runs.outcome import Fetched
 from corral.engine.worker.marker import SharedMark, context_of, mark_steps
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing.pool import ParsePool
-from tests.fetch.browsing import a_task, browsing
+from tests.fetch.browsing import a_task, open_browser
 from tests.fetch.parser_builders import ORDINARY, a_request
 from tests.waiting import until
 
@@ -59,7 +59,7 @@ async def test_a_parser_that_a_run_started_does_not_carry_its_mark(mark: SharedM
 
 @pytest.mark.browser
 async def test_a_browser_that_a_run_started_does_not_carry_its_mark(mark: SharedMark) -> None:
-    async with running_site() as site, browsing(site.port) as browser:
+    async with running_site() as site, open_browser(site.port) as browser:
         task = a_task(f"{site.url}/shop/2", "name")
         assert isinstance(await asyncio.create_task(browser.execute(task), context=context_of(RUN)), Fetched)
         await until(lambda: list_marked_tasks() == [])  # its page is closed without anybody waiting

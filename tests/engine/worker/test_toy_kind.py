@@ -10,7 +10,7 @@ from corral.domain.runs.queues import lane_of
 from corral.domain.runs.run import Run, RunAction, RunState
 from corral.engine.worker.kinds import registry
 from corral.wiring.app import App
-from tests.engine.builders import settings_for, wait_for_runs, wait_for_start, working
+from tests.engine.builders import run_node, settings_for, wait_for_runs, wait_for_start
 from tests.engine.worker.toy_kind import TOY_KIND
 from tests.shape.files import ROOT
 from tests.waiting import until
@@ -40,7 +40,7 @@ async def _state(app: App, run: Run) -> RunState:
 @pytest.mark.usefixtures("toy")
 async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp_path: Path) -> None:
     limiter = tmp_path / "gate"
-    async with working(settings_for(tmp_path)) as app:
+    async with run_node(settings_for(tmp_path)) as app:
         done = await app.submitter.submit("toy", {"word": "corral"})
         failing = await app.submitter.submit("toy", {"word": "corral", "fails": True})
         runs = await wait_for_runs(app, [done.id, failing.id])
@@ -71,7 +71,7 @@ async def test_a_toy_kind_is_submitted_executed_failed_cancelled_and_resumed(tmp
 
 
 async def test_a_run_stored_under_the_former_name_of_its_kind_is_read_and_executed(tmp_path: Path) -> None:
-    async with working(settings_for(tmp_path)) as app:
+    async with run_node(settings_for(tmp_path)) as app:
         spec = registry.find_kind("selftest")
         draft = spec.draft_run(spec.payload.parse({"record": True}))._replace(kind="drill")
         [run_id], _ = await app.store.runs.add([(draft, [])])

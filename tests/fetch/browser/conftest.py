@@ -6,7 +6,7 @@ import pytest_asyncio
 
 from corral.demo import RunningSite, running_site
 from corral.fetch.browser.executor import BrowserExecutor
-from tests.fetch.browsing import browsing
+from tests.fetch.browsing import open_browser
 from tests.fetch.hostile import Hostile, hostile_server
 
 
@@ -24,5 +24,5 @@ async def den() -> AsyncIterator[Hostile]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(site: RunningSite, den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(site.port, den.port) as executor:
+    async with open_browser(site.port, den.port) as executor:
         yield executor

@@ -13,7 +13,7 @@ from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.browser.launch_args import DISABLED_FEATURES, BrowserLimits
 from corral.fetch.limits import MIB
-from tests.fetch.browsing import a_task, browsing
+from tests.fetch.browsing import a_task, open_browser
 from tests.fetch.hostile import ROUTES, Hostile, Request
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
@@ -25,7 +25,7 @@ BOMB = gzip.compress(b"<!doctype html><title>x</title>" + b"<p>" + b"a" * 64 * M
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(den.port, limits=LIMITS) as executor:
+    async with open_browser(den.port, limits=LIMITS) as executor:
         yield executor
 
 

@@ -21,7 +21,7 @@ from corral.fetch.browser.launch_args import (
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.robots import Robots
-from tests.fetch.browsing import a_task, browsing, engine_of, serve
+from tests.fetch.browsing import a_task, engine_of, open_browser, serve
 from tests.fetch.hostile import Hostile
 from tests.slack import SLACK
 from tests.waiting import until
@@ -238,14 +238,14 @@ async def test_twenty_pages_leave_no_trace(browser: BrowserExecutor, site: Runni
 
 
 async def test_a_run_may_use_only_so_many_bytes(site: RunningSite) -> None:
-    async with browsing(site.port, proxy_limits=ProxyLimits(max_run_bytes=300_000)) as small:
+    async with open_browser(site.port, proxy_limits=ProxyLimits(max_run_bytes=300_000)) as small:
         outcome = await small.execute(a_task(f"{site.url}/large?bytes=2000000", "title"))
         assert isinstance(outcome, Failed)
         assert (outcome.code, outcome.detail) == ("limit", "browser")
 
 
 async def test_without_a_chromium_it_says_what_to_install(site: RunningSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with browsing(site.port) as executor:
+    async with open_browser(site.port) as executor:
         monkeypatch.setattr(browser_engine, "find_chromium", lambda _own: None)
         outcome = await executor.execute(a_task(site.url))
     assert isinstance(outcome, Failed)
@@ -258,7 +258,7 @@ async def test_it_does_not_start_where_loopback_would_go_around_the_proxy(
     site: RunningSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(FORBIDDEN_VARIABLE, "1")
-    async with browsing(site.port) as executor:
+    async with open_browser(site.port) as executor:
         outcome = await executor.execute(a_task(site.url))
     assert isinstance(outcome, Failed)
     assert (outcome.code, outcome.detail) == ("policy", "strategy_unavailable")

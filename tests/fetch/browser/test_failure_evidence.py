@@ -16,7 +16,7 @@ from corral.domain.sites.session import parse_session
 from corral.fetch.browser import failure_evidence
 from corral.fetch.browser.executor import BrowserExecutor
 from corral.files.artifacts import ArtifactFolder
-from tests.fetch.browsing import a_task, browsing, engine_of, serve
+from tests.fetch.browsing import a_task, engine_of, open_browser, serve
 from tests.fetch.hostile import ROUTES, Hostile, redirect_to
 from tests.slack import SLACK
 from tests.waiting import until
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> ArtifactFolder:
 
 @pytest.fixture
 async def browser(hostile: Hostile, folder: ArtifactFolder) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(hostile.port, folder=folder) as executor:
+    async with open_browser(hostile.port, folder=folder) as executor:
         yield executor
 
 
@@ -179,7 +179,7 @@ async def test_a_full_disk_costs_the_evidence_not_the_outcome(
 
 async def test_without_a_folder_nothing_is_kept(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
     serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
-    async with browsing(hostile.port) as executor:
+    async with open_browser(hostile.port) as executor:
         task: Task = a_task(hostile.url("/denied"), "title")
         outcome = await executor.execute(task)
         assert isinstance(outcome, Failed)

@@ -20,7 +20,7 @@ from corral.fetch.browser.launch_args import BrowserLimits
 from corral.fetch.browser.processes import BrowserProcess, carries, descendants, is_renderer
 from corral.fetch.browser.profile_folder import BrowserHome, homes_root, sweep_homes
 from corral.fetch.limits import MIB
-from tests.fetch.browsing import a_task, browsing, engine_of, needs_chromium, serve
+from tests.fetch.browsing import a_task, engine_of, needs_chromium, open_browser, serve
 from tests.fetch.hostile import Hostile
 from tests.slack import SLACK
 from tests.waiting import until
@@ -130,7 +130,7 @@ async def test_a_page_that_takes_too_much_memory_is_ended(site: RunningSite, den
     hog = "<title>x</title><script>const a = []; setInterval(() => a.push(new Uint8Array(2e7).fill(1)), 10)</script>"
     with pytest.MonkeyPatch.context() as patch:
         serve(patch, "/hog", hog + "<script>fetch('/silent')</script>")
-        async with browsing(site.port, den.port, limits=limits) as browser:
+        async with open_browser(site.port, den.port, limits=limits) as browser:
             outcome = await browser.execute(a_task(den.url("/hog"), "never"))
             assert isinstance(outcome, Failed)
             assert (outcome.code, outcome.detail) == ("limit", "browser")
@@ -139,7 +139,7 @@ async def test_a_page_that_takes_too_much_memory_is_ended(site: RunningSite, den
 
 
 async def test_a_worn_browser_is_replaced_when_nobody_is_in_it(site: RunningSite) -> None:
-    async with browsing(site.port, limits=replace(BrowserLimits(), max_pages=3)) as browser:
+    async with open_browser(site.port, limits=replace(BrowserLimits(), max_pages=3)) as browser:
         assert await is_working(browser, site)
         first = engine_of(browser)
         outcomes = await asyncio.gather(*[is_working(browser, site) for _ in range(5)])

@@ -14,7 +14,7 @@ from corral.domain.runs.run import Run, RunAction, RunState
 from corral.fetch.browser.processes import BrowserProcess, descendants
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
-from tests.engine.builders import events, kinds, node_of, settings_for, sound, wait_for_runs, wait_for_start, working
+from tests.engine.builders import events, kinds, node_of, run_node, settings_for, sound, wait_for_runs, wait_for_start
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import PAGE, ROUTES, Hostile, Request
 from tests.waiting import until
@@ -37,7 +37,7 @@ async def test_a_job_is_done_by_the_browser_where_plain_http_cannot(tmp_path: Pa
     needs_chromium()
     async with running_site() as site:
         settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-        async with working(settings) as app:
+        async with run_node(settings) as app:
             run = await start(app, a_job(site, "/shop/1", "name", "price"))
             assert run.resolved_strategy is Strategy.BROWSER
             [run] = await wait_for_runs(app, [run.id])
@@ -94,7 +94,7 @@ async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
 
     monkeypatch.setitem(ROUTES, "/later", answer_when_open)
     settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         jobs = [a_hostile_job(hostile, f"/later?{number}", 1) for number in range(2)]
         runs = [await start(app, job, probes=False) for job in jobs]
         await until(lambda: hostile.count_requests("/later?0") == hostile.count_requests("/later?1") == 1, within_s=20)
@@ -123,7 +123,7 @@ async def test_a_page_that_always_ends_its_browser_is_given_up(
 
     monkeypatch.setitem(ROUTES, "/deadly", kill_the_browser)
     settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
-    async with working(settings) as app:
+    async with run_node(settings) as app:
         run = await start(app, a_hostile_job(hostile, "/deadly", 2))
         [run] = await wait_for_runs(app, [run.id], timeout_s=40)
         assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "unknown", "browser_crash")

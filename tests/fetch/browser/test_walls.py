@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from corral.domain.runs.outcome import Failed, Fetched
 from corral.fetch.browser.executor import BrowserExecutor
-from tests.fetch.browsing import a_task, browsing, serve
+from tests.fetch.browsing import a_task, open_browser, serve
 from tests.fetch.hostile import ROUTES, Hostile, hostile_server, redirect_to
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
@@ -67,7 +67,7 @@ async def canary() -> AsyncIterator[Hostile]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser(den: Hostile) -> AsyncIterator[BrowserExecutor]:
-    async with browsing(den.port) as executor:
+    async with open_browser(den.port) as executor:
         yield executor
 
 

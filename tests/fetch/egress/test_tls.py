@@ -60,10 +60,10 @@ async def servers(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Ran
         "long-chain": long_chain(ours, 110),
     }
     async with AsyncExitStack() as stack:
-        ports = {name: await serving(stack, folder, name, each) for name, each in issued.items()}
-        ports["stalled"] = await stalling(stack)
-        ports["h2"] = await speaking_h2(stack, folder, issued["good"])
-        ports["h2-stranger"] = await speaking_h2(stack, folder, issued["stranger"])
+        ports = {name: await serve_tls(stack, folder, name, each) for name, each in issued.items()}
+        ports["stalled"] = await accept_silently(stack)
+        ports["h2"] = await serve_h2(stack, folder, issued["good"])
+        ports["h2-stranger"] = await serve_h2(stack, folder, issued["stranger"])
         with pytest.MonkeyPatch.context() as patch:
             trust(patch, ours, folder)
             arena = await stack.enter_async_context(arena_with(*(f"127.0.0.1/32:{port}" for port in ports.values())))
@@ -84,12 +84,12 @@ def trust(patch: pytest.MonkeyPatch, ours: Issued, folder: Path) -> None:
     )
 
 
-async def serving(stack: AsyncExitStack, folder: Path, name: str, issued: Issued) -> int:
+async def serve_tls(stack: AsyncExitStack, folder: Path, name: str, issued: Issued) -> int:
     server = await stack.enter_async_context(hostile_server(speaking=issued.context(folder, name)))
     return server.port
 
 
-async def stalling(stack: AsyncExitStack) -> int:
+async def accept_silently(stack: AsyncExitStack) -> int:
     """Accepts, and says nothing."""
     writers: list[asyncio.StreamWriter] = []
     server = await asyncio.start_server(lambda _, writer: writers.append(writer), "127.0.0.1", 0)
@@ -103,7 +103,7 @@ async def stalling(stack: AsyncExitStack) -> int:
     return int(server.sockets[0].getsockname()[1])
 
 
-async def speaking_h2(stack: AsyncExitStack, folder: Path, issued: Issued) -> int:
+async def serve_h2(stack: AsyncExitStack, folder: Path, issued: Issued) -> int:
     """A server that knows nothing but HTTP/2, in the Node that Playwright brings along."""
     node = Path(playwright.__file__).parent / "driver" / "node"
     chain, key = issued.write_files(folder, f"h2-{issued.key_hash[:8].replace('/', '-')}")

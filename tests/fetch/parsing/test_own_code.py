@@ -7,7 +7,7 @@ from corral.domain.fields.spec import FieldSpec
 from corral.domain.runs.outcome import Failed
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing.messages import ReaderLimits
-from tests.fetch.parser_builders import ORDINARY, a_request, parsing
+from tests.fetch.parser_builders import ORDINARY, a_request, open_pool
 
 _LIMITS = ReaderLimits(cpu_s=1.0, code_wall_s=4.0, answer_bytes=2_000_000)
 _ENDS: dict[str, tuple[str, str]] = {
@@ -44,7 +44,7 @@ _ERRORS: dict[str, tuple[str, str]] = {
 
 
 async def test_code_that_ends_its_reader_fails_its_page_and_no_other() -> None:
-    async with parsing(_LIMITS) as pool:
+    async with open_pool(_LIMITS) as pool:
         for name, (code, said) in _ENDS.items():
             read = await pool.read(a_request(ORDINARY, make_parser(code, "folder/shop.py")))
             assert isinstance(read, Failed), (name, read)
@@ -56,7 +56,7 @@ async def test_code_that_ends_its_reader_fails_its_page_and_no_other() -> None:
 
 
 async def test_an_error_names_file_and_line_and_shows_only_the_frames_of_the_code() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         for name, (code, said) in _ERRORS.items():
             read = await pool.read(a_request(ORDINARY, make_parser(code, "folder/shop.py")))
             assert isinstance(read, ReadAnswer), (name, read)
@@ -74,7 +74,7 @@ async def test_what_code_changes_in_its_process_does_not_reach_other_code() -> N
         "import json\njson.loads = None\nseen = []\ndef parse(page):\n    seen.append(1)\n    return {'n': len(seen)}"
     )
     plain = "import json\ndef parse(page): return {'a': json.loads('[1]')}"
-    async with parsing() as pool:
+    async with open_pool() as pool:
         for _ in range(2):  # a file is run anew for each page
             read = await pool.read(a_request(ORDINARY, make_parser(vandal)))
             assert isinstance(read, ReadAnswer)
@@ -97,7 +97,7 @@ async def test_what_code_changes_in_its_process_does_not_reach_other_code() -> N
     ],
 )
 async def test_what_parse_may_return(returned: str, rows: object, links: object) -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         read = await pool.read(a_request(ORDINARY, make_parser(f"def parse(page): return {returned}")))
         assert isinstance(read, ReadAnswer)
         assert (read.rows, read.links, read.failure) == (rows, links, None)
@@ -121,7 +121,7 @@ def parse(page):
         "nothing": page.first("h6"), "field": page.fields["name"],
     }
 """
-    async with parsing() as pool:
+    async with open_pool() as pool:
         read = await pool.read(a_request(body, FieldSpec("name"), make_parser(code)))
         assert isinstance(read, ReadAnswer)
         assert read.failure is None, read.failure
@@ -154,7 +154,7 @@ async def test_fields_that_a_record_names_have_their_types_and_rules() -> None:
     code = "def parse(page): return [{'price': '1,250.50', 'x': 1}, {'price': '12'}, {'price': 'none'}]"
     price = FieldSpec.of({"name": "price", "type": "number", "rules": {"max": 1000}})
     title = FieldSpec("title")
-    async with parsing() as pool:
+    async with open_pool() as pool:
         read = await pool.read(a_request(ORDINARY, price, title, make_parser(code)))
         assert isinstance(read, ReadAnswer)
         assert read.rows == (

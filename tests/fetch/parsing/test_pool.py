@@ -24,9 +24,9 @@ from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.parsing.process import ReadingBroke
 from corral.fetch.robots import Robots
 from tests.extract.pages.builders import READ_TIME
-from tests.fetch.browsing import a_task, browsing
+from tests.fetch.browsing import a_task, open_browser
 from tests.fetch.hostile import ROUTES, Hostile, Request
-from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measure_lag, parsing, wait_until_gone
+from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measure_lag, open_pool, wait_until_gone
 from tests.slack import SLACK
 
 # What is promised of a machine that has nothing else to do is 0.25 s.
@@ -40,7 +40,7 @@ BOMB = "x ~ p"
 
 async def test_a_page_is_read_as_it_would_be_here() -> None:
     request = a_request(ORDINARY, TITLE, FieldSpec("all", css="p", all=True), FieldSpec("none", css="b"))
-    async with parsing() as pool:
+    async with open_pool() as pool:
         found, here = await pool.read(request), read_page(request, READ_TIME)
         assert isinstance(found, ReadAnswer)
         assert replace(found, cpu_ms=0) == replace(here, cpu_ms=0)
@@ -50,7 +50,7 @@ async def test_a_page_is_read_as_it_would_be_here() -> None:
 @pytest.mark.long
 def test_pages_are_read_on_the_event_loop_that_workers_have() -> None:
     async def both() -> list[ReadAnswer | Failed]:
-        async with parsing() as pool:
+        async with open_pool() as pool:
             return await asyncio.gather(*(pool.read(a_request(body, TITLE)) for body in (ORDINARY, SLOW * 40)))
 
     assert [read.record for read in uvloop.run(both()) if isinstance(read, ReadAnswer)][:1] == [{"title": "A page"}]
@@ -67,7 +67,7 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
 async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str) -> None:
     make, why = HOSTILE[name]
     request = a_request(make())
-    async with parsing(QUICK) as pool, measure_lag() as lag:
+    async with open_pool(QUICK) as pool, measure_lag() as lag:
         hostile = asyncio.create_task(pool.read(request, 20))
         others = [asyncio.create_task(pool.read(a_request(ORDINARY), 20)) for _ in range(10)]
         failed = await hostile
@@ -85,7 +85,7 @@ async def test_a_page_that_is_too_much_costs_a_reader_and_nothing_else(name: str
 @pytest.mark.long
 async def test_sixty_megabytes_of_links_are_too_much() -> None:
     request = a_request(b"".join(b'<a href="/some/path/item-%07d">an item</a>\n' % n for n in range(1_300_000)))
-    async with parsing() as pool, measure_lag() as lag:
+    async with open_pool() as pool, measure_lag() as lag:
         failed = await pool.read(request, 60)
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
     assert isinstance(failed, Failed)
@@ -95,7 +95,7 @@ async def test_sixty_megabytes_of_links_are_too_much() -> None:
 
 async def test_twenty_megabytes_of_text_are_read() -> None:
     request = a_request(b"<title>t</title><p>" + b"word " * 4_000_000 + b"</p>", TITLE, FieldSpec("p", css="p"))
-    async with parsing() as pool, measure_lag() as lag:
+    async with open_pool() as pool, measure_lag() as lag:
         answer = await pool.read(request, 60)
     assert isinstance(answer, ReadAnswer)
     assert (answer.title, len(answer.record["p"])) == ("t", DEFAULT_CHARS)
@@ -105,7 +105,7 @@ async def test_twenty_megabytes_of_text_are_read() -> None:
 
 async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_replaced() -> None:
     request = a_request(b'<a href="/x">y</a>' * 500_000)
-    async with parsing(ReaderLimits(address_bytes=300 * 2**20, resident_bytes=100 * 2**20)) as pool:
+    async with open_pool(ReaderLimits(address_bytes=300 * 2**20, resident_bytes=100 * 2**20)) as pool:
         before = pool.pids
         failed = await pool.read(request, 60)
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -117,7 +117,7 @@ async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_repla
 
 async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for_it() -> None:
     request = a_request(b'<a href="/x">y</a>' * 300_000, TITLE)
-    async with parsing(ReaderLimits(resident_bytes=300 * 2**20)) as pool:
+    async with open_pool(ReaderLimits(resident_bytes=300 * 2**20)) as pool:
         pids = [pool.pids[1]]
         for _ in range(3):
             answer = await pool.read(request, 60)
@@ -130,7 +130,7 @@ async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for
 
 async def test_a_reader_keeps_the_memory_of_one_page_for_the_next() -> None:
     page = a_request(b"<title>t</title>" + b"<p class=a>Some words</p>" * 4_000, FieldSpec("all", css="p", all=True))
-    async with parsing() as pool:
+    async with open_pool() as pool:
         for _ in range(5):
             await pool.read(page)
         before = _page_faults(pool.pids[1])
@@ -150,7 +150,7 @@ def _page_faults(pid: int) -> int:
 
 async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
     request = a_request(PARAGRAPHS, TITLE, FieldSpec("bomb", css=BOMB), FieldSpec("first", css="p"))
-    async with parsing(ReaderLimits(selector_s=0.5)) as pool, measure_lag() as lag:
+    async with open_pool(ReaderLimits(selector_s=0.5)) as pool, measure_lag() as lag:
         answer = await pool.read(request, 20)
     assert isinstance(answer, ReadAnswer)
     assert answer.record == {"title": "t", "bomb": None, "first": "a"}
@@ -161,7 +161,7 @@ async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
 
 async def test_a_page_full_of_such_selectors_is_given_up() -> None:
     fields = [FieldSpec(f"bomb {number}", css=BOMB, all=True) for number in range(20)]
-    async with parsing(ReaderLimits(selector_s=0.3)) as pool:
+    async with open_pool(ReaderLimits(selector_s=0.3)) as pool:
         failed = await pool.read(a_request(PARAGRAPHS, *fields), 20)
     assert isinstance(failed, Failed)
     assert (failed.code, failed.detail) == ("limit", "parse")
@@ -173,7 +173,7 @@ async def test_a_page_full_of_such_selectors_is_given_up() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP, signal.SIGSEGV])
 async def test_a_reader_lost_in_the_middle_is_replaced_and_the_page_read_again(number: signal.Signals) -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         before = pool.pids
         reading = asyncio.create_task(pool.read(a_request(SLOW), 20))
         await asyncio.sleep(0.1)
@@ -186,7 +186,7 @@ async def test_a_reader_lost_in_the_middle_is_replaced_and_the_page_read_again(n
 
 
 async def test_a_page_that_loses_its_reader_twice_is_too_much() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         reading = asyncio.create_task(pool.read(a_request(SLOW * 4), 20))
         for _ in range(2):
             await asyncio.sleep(0.2)
@@ -200,7 +200,7 @@ async def test_a_page_that_loses_its_reader_twice_is_too_much() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
 async def test_a_reader_lost_while_idle_is_not_noticed(number: signal.Signals) -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         lost = pool.pids[1]
         os.kill(lost, number)
         started = time.monotonic()
@@ -210,7 +210,7 @@ async def test_a_reader_lost_while_idle_is_not_noticed(number: signal.Signals) -
 
 
 async def test_the_process_behind_the_readers_is_replaced_too() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         before = pool.pids
         os.kill(before[0], signal.SIGKILL)
         assert isinstance(await pool.read(a_request(ORDINARY), 20), ReadAnswer)
@@ -219,7 +219,7 @@ async def test_the_process_behind_the_readers_is_replaced_too() -> None:
 
 async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
     """One too slow, one too large to go with the others, the rest ordinary, each with a title of its own."""
-    async with parsing(ReaderLimits(cpu_s=0.1)) as pool:
+    async with open_pool(ReaderLimits(cpu_s=0.1)) as pool:
         bodies = [b"<title>page %d</title><p class=price>9.50</p>" % number for number in range(20)]
         bodies[3] = SLOW
         bodies[11] = bodies[11] + b"x" * 70_000
@@ -234,7 +234,7 @@ async def test_pages_sent_together_pay_for_nobody_but_themselves() -> None:
 
 
 async def test_a_reader_is_retired_after_so_many_pages() -> None:
-    async with parsing(ReaderLimits(pages_per_reader=3)) as pool:
+    async with open_pool(ReaderLimits(pages_per_reader=3)) as pool:
         seen = set()
         for _ in range(9):
             assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -244,7 +244,7 @@ async def test_a_reader_is_retired_after_so_many_pages() -> None:
 
 
 async def test_a_new_reader_is_there_at_once() -> None:
-    async with parsing(ReaderLimits(pages_per_reader=1)) as pool:
+    async with open_pool(ReaderLimits(pages_per_reader=1)) as pool:
         started = time.monotonic()
         for _ in range(10):
             await pool.read(a_request(ORDINARY))
@@ -255,7 +255,7 @@ async def test_a_new_reader_is_there_at_once() -> None:
 
 
 async def test_waiting_for_a_reader_counts_as_time_of_the_run() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         busy = asyncio.create_task(pool.read(a_request(SLOW * 2)))
         await asyncio.sleep(0.05)
         waiting = await pool.read(a_request(ORDINARY), 0.1)
@@ -265,14 +265,14 @@ async def test_waiting_for_a_reader_counts_as_time_of_the_run() -> None:
 
 
 async def test_a_full_queue_makes_wait_and_loses_nothing() -> None:
-    async with parsing(ReaderLimits(max_waiting=2), size=2) as pool:
+    async with open_pool(ReaderLimits(max_waiting=2), size=2) as pool:
         answers = await asyncio.gather(*(pool.read(a_request(b"<title>%d</title>" % n), 30) for n in range(50)))
     titles = [answer.title for answer in answers if isinstance(answer, ReadAnswer)]
     assert titles == [str(number) for number in range(50)]
 
 
 async def test_a_second_process_is_there_only_for_many_pages_at_once() -> None:
-    async with parsing(size=2) as pool:
+    async with open_pool(size=2) as pool:
         for _ in range(3):
             await pool.read(a_request(ORDINARY), 30)
         alone = len(pool.pids)
@@ -281,7 +281,7 @@ async def test_a_second_process_is_there_only_for_many_pages_at_once() -> None:
 
 
 async def test_a_run_that_was_cancelled_does_not_disturb_the_next_one() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         reading = asyncio.create_task(pool.read(a_request(SLOW)))
         waiting = asyncio.create_task(pool.read(a_request(SLOW)))
         await asyncio.sleep(0.1)
@@ -293,7 +293,7 @@ async def test_a_run_that_was_cancelled_does_not_disturb_the_next_one() -> None:
 
 
 async def test_a_bug_of_ours_comes_back_with_its_traceback() -> None:
-    async with parsing() as pool:
+    async with open_pool() as pool:
         with pytest.raises(ReadingBroke, match="Traceback"):
             await pool.read(a_request(ORDINARY, FieldSpec("x", css=5)))  # type: ignore[arg-type]
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -342,7 +342,7 @@ async def test_a_hostile_page_fails_its_run_with_what_was_known(
     monkeypatch.setitem(ROUTES, "/bomb", route)
     url = hostile.url("/bomb")
     payload = {"url": url, "fields": [{"name": "title"}], "respect_robots": False, "trusted_hosts": []}
-    async with parsing(QUICK) as pool:
+    async with open_pool(QUICK) as pool:
         executor = HttpExecutor(egress, Robots(egress, "corral-test"), pool)
         outcome = await executor.execute(Task("run", 1, "page", "http", 1, Payload(payload), 20))
     assert isinstance(outcome, Failed)
@@ -359,7 +359,7 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
 
     monkeypatch.setitem(ROUTES, "/many", route)
     fields = [{"name": "title"}, {"name": "bomb", "css": BOMB}]
-    async with parsing(ReaderLimits(selector_s=0.5)) as pool, browsing(hostile.port, reader=pool) as browser:
+    async with open_pool(ReaderLimits(selector_s=0.5)) as pool, open_browser(hostile.port, reader=pool) as browser:
         outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields, timeout_s=60))
     assert isinstance(outcome, Fetched)
     assert outcome.records == ({"title": "t", "bomb": None},)

@@ -85,7 +85,7 @@ async def test_a_retry_is_due_when_its_time_has_passed_whatever_the_wall_clock_s
     tmp_path: Path, clock: FakeClock, jump_ms: int
 ) -> None:
     store = _open(tmp_path, clock)
-    await builders.settle(store, builders.retried(await claim_new(store), due_in_s=30))
+    await builders.settle(store, builders.retry(await claim_new(store), due_in_s=30))
     clock.wall += jump_ms
     clock.pass_time(29)
     assert await store.runs.claim(ME, 1, 10) == []
@@ -122,7 +122,7 @@ async def test_a_clock_corrected_by_a_reboot_starves_nobody(tmp_path: Path, cloc
     await store.close()
     clock.reboot()  # from now on everything is dated a day ahead
     store = _open(tmp_path, clock)
-    await builders.settle(store, builders.retried(await claim_new(store), due_in_s=60))
+    await builders.settle(store, builders.retry(await claim_new(store), due_in_s=60))
     fresh = await add(store)
     await store.close()
 

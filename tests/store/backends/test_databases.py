@@ -108,7 +108,7 @@ async def test_many_write_at_once(store: Store) -> None:
     await asyncio.gather(*(add(store, a_run()) for _ in range(1000)))
     leases = await store.runs.claim(ME, 1000, 30)
     assert len(leases) == 1000
-    settled = await asyncio.gather(*(builders.settle(store, builders.completed(lease)) for lease in leases))
+    settled = await asyncio.gather(*(builders.settle(store, builders.complete(lease)) for lease in leases))
     assert all(settled)
     assert await store.maintenance.audit() == []
 
@@ -171,7 +171,7 @@ async def test_lists_do_not_depend_on_the_collation_of_the_server(postgres: obje
     assert [run.id for run in await store.runs.newest(None, None, ids[1], 2)] == ids[:1]
     assert len(await store.jobs.newest(None, 10)) == 1
     [lease] = await store.runs.claim(ME, 1, 10)
-    await builders.settle(store, builders.completed(lease, [{"n": 1}]))
+    await builders.settle(store, builders.complete(lease, [{"n": 1}]))
     assert len(await store.records.of_run(lease.run_id, "", 10)) == 1
     given = [{"id": name, "priority": "HIGH", "scraper": "a"} for name in ("B1", "a1", "a-2", "a_1", "Z:9")]
     file = parse_queue_file({"tasks": given}, "gaps.json")

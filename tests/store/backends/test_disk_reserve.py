@@ -85,7 +85,7 @@ async def test_a_full_disk_stops_new_work_and_nothing_else(small_disk: Path) -> 
     # What was running is written into the reserve.
     assert store.runs.renew_from_thread([leases[0].key], ME, 60) == {leases[0].key}
     settled = await asyncio.gather(
-        *(builders.settle(store, builders.completed(lease, [{"text": "y" * 5000}])) for lease in leases)
+        *(builders.settle(store, builders.complete(lease, [{"text": "y" * 5000}])) for lease in leases)
     )
     assert all(settled)
     assert (await store.runs.get(leases[0].run_id)).state is RunState.COMPLETED
@@ -120,7 +120,7 @@ async def test_a_group_on_a_full_disk_is_told_one_by_one(small_disk: Path) -> No
     large = {"text": "x" * 100_000}
     answers = await asyncio.gather(
         *(add(store, a_run(payload=large)) for _ in range(5)),
-        builders.settle(store, builders.completed(lease)),
+        builders.settle(store, builders.complete(lease)),
         return_exceptions=True,
     )
     assert [type(answer) for answer in answers[:5]] == [StorageFull] * 5

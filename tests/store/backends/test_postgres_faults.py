@@ -63,7 +63,7 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
         started = time.monotonic()
         answers = await asyncio.gather(
             store.runs.get(run_id),
-            builders.settle(store, builders.completed(lease)),
+            builders.settle(store, builders.complete(lease)),
             asyncio.to_thread(store.runs.renew_from_thread, [lease.key], ME, 10),
             *(add(store) for _ in range(300)),
             *(store.runs.get(run_id) for _ in range(50)),
@@ -75,7 +75,7 @@ async def test_a_server_that_is_gone_is_told_at_once_and_found_again_when_it_is_
         cluster.start()
     assert (await store.runs.get(run_id)).state is RunState.QUEUED
     assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
-    assert await builders.settle(store, builders.completed(lease))
+    assert await builders.settle(store, builders.complete(lease))
     await check_history(store, lease.run_id)
 
 
@@ -180,7 +180,7 @@ async def _claim(store: Store) -> tuple[Check, Check]:
     return act, check
 
 
-def _moving(move: RunAction, state: RunState) -> Callable[[Store], Awaitable[tuple[Check, Check]]]:
+def _prepare_action(move: RunAction, state: RunState) -> Callable[[Store], Awaitable[tuple[Check, Check]]]:
     async def prepare(store: Store) -> tuple[Check, Check]:
         run_id = await add(store)
         if move is RunAction.RESUME:
@@ -215,7 +215,7 @@ async def _lose(store: Store) -> tuple[Check, Check]:
     lease = await claim_new(store)
 
     async def act() -> None:
-        assert await store.runs.lose([builders.lost(lease)]) == 1
+        assert await store.runs.lose([builders.lose(lease)]) == 1
 
     async def check() -> None:
         assert (await store.runs.get(lease.run_id)).losses == 1
@@ -239,16 +239,16 @@ async def _fire(store: Store) -> tuple[Check, Check]:
 
 
 PREPARED: dict[str, Callable[[Store], Awaitable[tuple[Check, Check]]]] = {
-    "complete": lambda store: _settle(store, builders.completed),
+    "complete": lambda store: _settle(store, builders.complete),
     "partial": lambda store: _settle(store, builders.partial),
-    "fail": lambda store: _settle(store, builders.failed),
-    "retry": lambda store: _settle(store, builders.retried),
-    "hold": lambda store: _settle(store, builders.held),
+    "fail": lambda store: _settle(store, builders.fail),
+    "retry": lambda store: _settle(store, builders.retry),
+    "hold": lambda store: _settle(store, builders.hold),
     "add": _add,
     "claim": _claim,
-    "cancel": _moving(RunAction.CANCEL, RunState.CANCELLED),
-    "pause": _moving(RunAction.PAUSE, RunState.HELD),
-    "resume": _moving(RunAction.RESUME, RunState.QUEUED),
+    "cancel": _prepare_action(RunAction.CANCEL, RunState.CANCELLED),
+    "pause": _prepare_action(RunAction.PAUSE, RunState.HELD),
+    "resume": _prepare_action(RunAction.RESUME, RunState.QUEUED),
     "release": _release,
     "lose": _lose,
     "fire": _fire,

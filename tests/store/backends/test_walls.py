@@ -46,7 +46,7 @@ async def test_a_row_that_makes_no_sense_cannot_be_written(store: Store, sql: Sq
 
 async def test_a_result_cannot_be_stored_twice(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.completed(lease, [{"n": 1}]))
+    await builders.settle(store, builders.complete(lease, [{"n": 1}]))
     with pytest.raises(REFUSED):
         sql(
             "INSERT INTO records (id, run_id, item_key, data, created_at)"

@@ -4,5 +4,5 @@ from corral.domain.runs.artifact import Artifact
 from corral.domain.runs.settlement import Settlement
 
 
-def leaving(settlement: Settlement, *artifacts: Artifact) -> Settlement:
+def leave(settlement: Settlement, *artifacts: Artifact) -> Settlement:
     return settlement._replace(artifacts=artifacts)

@@ -6,7 +6,7 @@ from corral.store.store import Store
 BUILD = "b1"
 
 
-def found(number: int, **more: str) -> FoundImage:
+def make_image(number: int, **more: str) -> FoundImage:
     return FoundImage(f"https://example.com/{number}.jpg", "cats", **more)
 
 
@@ -25,13 +25,13 @@ def done(image: FoundImage, recipe: str = "r1", **facts: object) -> ImageResult:
 
 
 async def test_images_are_added_once_and_up_to_the_limit(store: Store) -> None:
-    assert await store.datasets.add_images(BUILD, [found(1), found(2), found(1)], None) == (2, 2)
-    assert await store.datasets.add_images(BUILD, [found(2), found(3), found(4)], 3) == (1, 3)
-    assert await store.datasets.add_images("other", [found(1)], None) == (1, 1)
+    assert await store.datasets.add_images(BUILD, [make_image(1), make_image(2), make_image(1)], None) == (2, 2)
+    assert await store.datasets.add_images(BUILD, [make_image(2), make_image(3), make_image(4)], 3) == (1, 3)
+    assert await store.datasets.add_images("other", [make_image(1)], None) == (1, 1)
 
 
 async def test_an_image_is_leased_settled_and_read_back(store: Store) -> None:
-    one, two = found(1, page_url="https://example.com/", caption="a cat\0"), found(2)
+    one, two = make_image(1, page_url="https://example.com/", caption="a cat\0"), make_image(2)
     await store.datasets.add_images(BUILD, [one, two], None)
     leased, pending, wait_s = await store.datasets.step_download(BUILD, [], 1)
     assert ([row.key for row in leased], pending, wait_s) == ([one.key], 1, 0.0)
@@ -52,7 +52,7 @@ async def test_an_image_is_leased_settled_and_read_back(store: Store) -> None:
 
 
 async def test_a_run_that_takes_over_gives_back_what_was_leased_and_what_another_recipe_made(store: Store) -> None:
-    one, two, three = found(1), found(2), found(3, refusal="policy:noai")
+    one, two, three = make_image(1), make_image(2), make_image(3, refusal="policy:noai")
     await store.datasets.add_images(BUILD, [one, two, three], None)
     await store.datasets.step_download(BUILD, [], 10)
     await store.datasets.step_download(BUILD, [done(one)], 0)
@@ -65,7 +65,7 @@ async def test_a_run_that_takes_over_gives_back_what_was_leased_and_what_another
 
 
 async def test_verdicts_pairs_and_progress_are_kept(store: Store) -> None:
-    one, two = found(1), found(2)
+    one, two = make_image(1), make_image(2)
     await store.datasets.add_images(BUILD, [one, two], None)
     await store.datasets.judge_images(BUILD, [ImageVerdict(one.key, ImageState.DUPLICATE, "near", two.key, 3)])
     await store.datasets.add_pairs(BUILD, [NearPair(one.key, two.key, 3)], [one.key])

@@ -12,7 +12,7 @@ from tests.store.builders import a_run, add, add_many, claim_new
 
 async def test_the_feed_tells_everything_in_order_page_by_page(store: Store) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.completed(lease))
+    await builders.settle(store, builders.complete(lease))
     other = await add(store)
     told: list[Event] = []
     after = 0
@@ -40,7 +40,7 @@ async def test_who_goes_on_from_the_last_position_hears_what_comes_next(store: S
 
 async def test_events_of_a_run_are_read_from_a_number_on(store: Store) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.completed(lease))
+    await builders.settle(store, builders.complete(lease))
     assert [event.seq for event in await store.events.of_run(lease.run_id, 1, 10)] == [2, 3]
     assert [event.seq for event in await store.events.of_run(lease.run_id, 0, 1)] == [1]
 
@@ -49,7 +49,7 @@ async def test_a_position_is_not_used_again(store: Store) -> None:
     from corral.domain.runs.retention import Retention
 
     lease = await claim_new(store)
-    await builders.settle(store, builders.completed(lease))
+    await builders.settle(store, builders.complete(lease))
     position = await store.events.last_position()
     assert await store.maintenance.prune(Retention(max_finished_runs=0)) == 1
     await add(store)

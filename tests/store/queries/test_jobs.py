@@ -10,7 +10,7 @@ from corral.domain.runs.event import EventKind
 from corral.domain.runs.run import HoldReason, RunAction, RunState
 from corral.runtime.new_ids import new_id
 from corral.store.store import Store
-from tests.store.builders import CREATED, a_job, a_run, add, claim, completed, held, settle
+from tests.store.builders import CREATED, a_job, a_run, add, claim, complete, hold, settle
 from tests.store.conftest import Sql
 
 HOUR_MS = 3_600_000
@@ -49,10 +49,10 @@ async def test_a_job_shows_what_became_of_its_latest_run(store: Store) -> None:
     job = a_job()
     await store.jobs.add(job, None)
     await add(store, a_run(job.id))
-    await settle(store, completed(await claim(store)))
+    await settle(store, complete(await claim(store)))
     assert (await store.jobs.get(job.id)).latest_state == RunState.COMPLETED
     await add(store, a_run(job.id))
-    await settle(store, held(await claim(store)))
+    await settle(store, hold(await claim(store)))
     [listed] = await store.jobs.newest(None, 10)
     assert (listed.latest_state, listed.latest_hold) == (RunState.HELD, HoldReason.WAITING_FOR_HUMAN)
 

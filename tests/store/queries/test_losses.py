@@ -9,7 +9,7 @@ from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.run import HoldReason, Lanes, Lease, RunAction, RunState
 from corral.store.store import Store
 from tests.store import builders
-from tests.store.builders import ME, OTHER, check_history, claim, claim_new, history, lost
+from tests.store.builders import ME, OTHER, check_history, claim, claim_new, history, lose
 from tests.store.conftest import Sql
 
 
@@ -40,7 +40,7 @@ async def test_a_run_given_back_after_an_attempt_has_it_on_record_and_none_count
 
 async def test_only_what_is_still_held_is_released(store: Store) -> None:
     gone, mine = await claim_new(store), await claim_new(store)
-    await builders.settle(store, builders.completed(gone))
+    await builders.settle(store, builders.complete(gone))
     assert await store.runs.release([gone, mine], "shutdown") == 1
     assert await store.runs.release([mine], "shutdown") == 0
     assert await store.runs.release([], "shutdown") == 0
@@ -49,34 +49,34 @@ async def test_only_what_is_still_held_is_released(store: Store) -> None:
 
 async def test_an_interruption_counts_nothing_and_keeps_the_place_in_the_queue(store: Store) -> None:
     lease = await claim_new(store)
-    assert await store.runs.lose([lost(lease, Blame.NONE)]) == 1
+    assert await store.runs.lose([lose(lease, Blame.NONE)]) == 1
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.losses, run.suspect) == (RunState.QUEUED, 1, 0, 0)
     assert (run.interruptions, run.due_at) == (1, lease.run.due_at)
     assert (await history(store, run.id))[-1] is EventKind.INTERRUPTED
-    assert await store.runs.lose([lost(lease, Blame.NONE)]) == 0
+    assert await store.runs.lose([lose(lease, Blame.NONE)]) == 0
     await check_history(store, run.id)
 
 
 async def test_a_run_is_never_quarantined_for_interruptions_and_waits_longer_after_many(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
     for _ in range(40):
-        await store.runs.lose([lost(lease, Blame.NONE)])
+        await store.runs.lose([lose(lease, Blame.NONE)])
         sql(f"UPDATE runs SET due_at = 0 WHERE id = '{lease.run_id}'")
         lease = await claim(store)
-    await store.runs.lose([lost(lease, Blame.NONE)])
+    await store.runs.lose([lose(lease, Blame.NONE)])
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.losses, run.interruptions) == (RunState.QUEUED, 0, 41)
     assert await store.runs.claim(ME, 10, 10) == [], "it waits a moment"
     sql(f"UPDATE runs SET due_at = 0 WHERE id = '{lease.run_id}'")
-    await builders.settle(store, builders.retried(await claim(store)))
+    await builders.settle(store, builders.retry(await claim(store)))
     assert (await store.runs.get(lease.run_id)).interruptions == 0
 
 
 async def _lose_times(store: Store, times: int) -> Lease:
     lease = await claim_new(store)
     for _ in range(times):
-        await store.runs.lose([lost(lease)])
+        await store.runs.lose([lose(lease)])
         lease = await claim(store)
     return lease
 
@@ -84,25 +84,25 @@ async def _lose_times(store: Store, times: int) -> Lease:
 async def test_after_a_certain_loss_a_run_is_tried_alone(store: Store) -> None:
     lease = await _lose_times(store, 1)
     assert (lease.run.losses, lease.run.suspect) == (1, Suspicion.ALONE)
-    await builders.settle(store, builders.retried(lease))
+    await builders.settle(store, builders.retry(lease))
     assert not (await store.runs.get(lease.run_id)).suspect
 
 
 async def test_suspects_are_tried_in_groups_and_then_alone(store: Store) -> None:
     leases = [await claim_new(store) for _ in range(2 * GROUP_SIZE)]
-    await store.runs.lose([lost(lease, Blame.SUSPECTED) for lease in leases])
+    await store.runs.lose([lose(lease, Blame.SUSPECTED) for lease in leases])
     [good] = await builders.add_many(store, [builders.a_run()])
     assert [lease.run_id for lease in await store.runs.claim(ME, 10, 10, Lanes(suspects=0))] == [good]
     group = await store.runs.claim(ME, 0, 10)
     assert [lease.run_id for lease in group] == [lease.run_id for lease in leases[:GROUP_SIZE]]
     assert {(lease.run.losses, lease.run.suspect) for lease in group} == {(0, Suspicion.GROUP)}
-    await store.runs.lose([lost(lease, Blame.SUSPECTED) for lease in group])
+    await store.runs.lose([lose(lease, Blame.SUSPECTED) for lease in group])
     assert [len(await store.runs.claim(ME, 0, 10)) for _ in range(GROUP_SIZE + 1)] == [1] * GROUP_SIZE + [GROUP_SIZE]
 
 
 async def test_a_run_that_kills_three_workers_is_held_with_the_evidence(store: Store) -> None:
     lease = await _lose_times(store, 2)
-    assert await store.runs.lose([lost(lease, stderr_tail="Segmentation fault")]) == 1
+    assert await store.runs.lose([lose(lease, stderr_tail="Segmentation fault")]) == 1
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.hold_reason, run.losses, run.attempt) == (RunState.HELD, HoldReason.QUARANTINED, 3, 1)
     assert (run.failure_code, run.failure_detail) == ("worker_lost", "poison")
@@ -118,7 +118,7 @@ async def test_a_run_that_kills_three_workers_is_held_with_the_evidence(store: S
 @pytest.mark.parametrize("by", ["run", "intervention"])
 async def test_a_person_resumes_a_quarantined_run(store: Store, by: str) -> None:
     lease = await _lose_times(store, 2)
-    await store.runs.lose([lost(lease)])
+    await store.runs.lose([lose(lease)])
     if by == "run":
         await store.runs.apply_action(lease.run_id, RunAction.RESUME)
     else:
@@ -127,14 +127,14 @@ async def test_a_person_resumes_a_quarantined_run(store: Store, by: str) -> None
     again = await claim(store)
     assert (again.run_id, again.run.losses, again.run.suspect) == (lease.run_id, 0, Suspicion.ALONE)
     assert await store.interventions.newest(InterventionStatus.OPEN, None, 10) == []
-    assert await builders.settle(store, builders.completed(again))
+    assert await builders.settle(store, builders.complete(again))
     await check_history(store, lease.run_id)
 
 
 async def test_suspicion_alone_never_quarantines(store: Store) -> None:
     lease = await claim_new(store)
     for _ in range(6):
-        await store.runs.lose([lost(lease, Blame.SUSPECTED)])
+        await store.runs.lose([lose(lease, Blame.SUSPECTED)])
         lease = await claim(store)
     assert (lease.run.losses, lease.run.suspect) == (0, Suspicion.ALONE)
 
@@ -142,7 +142,7 @@ async def test_suspicion_alone_never_quarantines(store: Store) -> None:
 async def test_what_a_dead_worker_wrote_is_kept_in_bounds(store: Store) -> None:
     lease = await _lose_times(store, 2)
     noise = "\0\x1b\ud800é" * 100_000
-    await store.runs.lose([lost(lease, stderr_tail=noise + "the end")])
+    await store.runs.lose([lose(lease, stderr_tail=noise + "the end")])
     [quarantined] = [
         event for event in await store.events.of_run(lease.run_id, 0, 100) if event.kind is EventKind.QUARANTINED
     ]
@@ -171,12 +171,12 @@ async def test_an_owner_that_renewed_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
     assert store.runs.renew_from_thread([lease.key], ME, 10) == {lease.key}
     assert await store.runs.reap() == 0
-    assert await builders.settle(store, builders.completed(lease))
+    assert await builders.settle(store, builders.complete(lease))
 
 
 async def test_an_owner_that_finished_is_not_reaped(store: Store) -> None:
     lease = await claim_new(store, lease_s=-1)
-    assert await builders.settle(store, builders.completed(lease))
+    assert await builders.settle(store, builders.complete(lease))
     assert await store.runs.reap() == 0
     assert (await store.runs.get(lease.run_id)).state is RunState.COMPLETED
 

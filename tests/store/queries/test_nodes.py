@@ -9,7 +9,7 @@ from corral.domain.runs.queues import Queue
 from corral.domain.runs.run import RunAction
 from corral.runtime.new_ids import new_owner
 from corral.store.store import Store
-from tests.store.builders import a_run, add, add_many, claim, completed, retried, settle
+from tests.store.builders import a_run, add, add_many, claim, complete, retry, settle
 from tests.store.conftest import Sql
 
 ALL = tuple(queue.value for queue in Queue)
@@ -60,7 +60,7 @@ async def test_what_a_node_holds_is_read_from_the_runs(store: Store) -> None:
     leases = [await claim(store, info.owner) for _ in ids]
     await add(store)
     await claim(store, other.owner)
-    await settle(store, completed(leases[0]))
+    await settle(store, complete(leases[0]))
 
     mine, theirs = await store.nodes.list_all()
     page = await store.nodes.runs_of(info.owner, "", 10)
@@ -89,7 +89,7 @@ def depth(queue: QueueNow, priority: Priority) -> tuple[int, int, int]:
 
 async def test_the_depth_of_queues_by_priority_and_state(store: Store, sql: Sql) -> None:
     await add_many(store, [a_run(priority=Priority.HIGH) for _ in range(3)])
-    await settle(store, retried(await claim(store), due_in_s=60))
+    await settle(store, retry(await claim(store), due_in_s=60))
     await claim(store)
     await add(store, a_run(kind="crawl", priority=Priority.HIGH))
     paused = await add(store, a_run(resolved_strategy=Strategy.BROWSER))

@@ -36,8 +36,8 @@ from tests.store.builders import (
     add_many,
     check_history,
     claim,
-    completed,
-    retried,
+    complete,
+    retry,
     settle,
 )
 from tests.store.fill import fill, rows_of
@@ -111,15 +111,15 @@ def normal(table: sa.Table, row: tuple[Any, ...]) -> str:
 async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it(path: Path, target: str) -> None:
     store = await open_file(path)
     ids = await add_many(store, [a_run("job", max_attempts=2) for _ in range(3)])
-    ended, retry, running = [await claim(store, lease_s=60) for _ in ids]
-    assert await settle(store, completed(ended, [{"a": 1}]))
-    assert await settle(store, retried(retry, due_in_s=100))
+    ended, delayed, running = [await claim(store, lease_s=60) for _ in ids]
+    assert await settle(store, complete(ended, [{"a": 1}]))
+    assert await settle(store, retry(delayed, due_in_s=100))
 
     done = move(path, target, silent)
 
     assert done.requeued == 1
     # The node that held it is told as if it had lost the lease, and writes nothing.
-    assert await store.runs.settle_all([completed(running, [{"b": 1}])]) == [False]
+    assert await store.runs.settle_all([complete(running, [{"b": 1}])]) == [False]
     assert store.runs.renew_from_thread([running.key], ME, 10) == set()
     with pytest.raises(StorageMoved, match=r"was moved to PostgreSQL on .*; set APP_DATABASE_URL"):
         await store.runs.claim(ME, 1, 10)
@@ -134,9 +134,9 @@ async def test_what_was_under_way_is_queued_and_only_the_new_place_can_finish_it
     assert events[-1].meta == {"reason": "moved"}
     [lease] = await new.runs.claim(OTHER, 10, 10)
     assert (lease.run_id, lease.epoch, lease.run.attempt, lease.run.losses) == (running.run_id, 2, 1, 0)
-    assert not await settle(new, completed(running))
-    assert await settle(new, completed(lease))
-    waits_s = ((await new.runs.get(retry.run_id)).due_at.timestamp() * 1000 - _now_ms(target)) / 1000
+    assert not await settle(new, complete(running))
+    assert await settle(new, complete(lease))
+    waits_s = ((await new.runs.get(delayed.run_id)).due_at.timestamp() * 1000 - _now_ms(target)) / 1000
     assert 60 < waits_s <= 100
     for run_id in ids:
         await check_history(new, run_id)
@@ -188,7 +188,7 @@ async def test_due_times_are_translated_from_one_clock_to_the_other(path: Path, 
     clock = AnHourAhead()
     store = open_store(f"sqlite:///{path}", clock=clock)
     await add(store)
-    assert await settle(store, retried(await claim(store), due_in_s=50))
+    assert await settle(store, retry(await claim(store), due_in_s=50))
     await store.hosts.open_breaker("example.test", 5, 40)
     await store.close()
 

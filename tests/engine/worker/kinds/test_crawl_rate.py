@@ -22,7 +22,7 @@ from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
 from corral.fetch.parsing.pool import InProcessReader
 from corral.fetch.robots import Robots
-from tests.engine.crawl.site import Page, Site, served
+from tests.engine.crawl.site import Page, Site, serve_site
 from tests.engine.hosts.limiter_pair import Worker, a_limiter
 
 PAGES = 8
@@ -84,7 +84,7 @@ async def test_the_next_request_starts_when_a_response_is_complete_not_when_its_
     egress = Egress(EgressPolicy((AllowEntry.parse("127.0.0.1/32:*"),)), FetchLimits(), "corral-test")
     limiter, _ = a_limiter(concurrency=concurrency, delay_s=delay_s)
     visitor = _Visitor(egress, Worker(limiter))
-    with served({f"/{n}": Page(takes_s=TAKES_S) for n in range(PAGES)}) as site:
+    with serve_site({f"/{n}": Page(takes_s=TAKES_S) for n in range(PAGES)}) as site:
         plan = CrawlPlan.of(
             {"start_urls": [site.url], "concurrency": concurrency, "respect_robots": False, "strategy": "http"}
         )

@@ -11,7 +11,7 @@ from corral.domain.runs.outcome import Fetched
 from corral.domain.runs.retry import RetryPolicy
 from corral.engine.worker.attempt import settlement_of
 from corral.store.store import Store
-from tests.store.builders import a_run, add, claim, completed, settle
+from tests.store.builders import a_run, add, claim, complete, settle
 
 _HERE = "/project/config.yaml"
 _TASK = GapTask("task_1", "games", 2, (("2024-25/0001", "0001"), ("2024-25/0002", "0002")), 1_700_000_000.25)
@@ -87,7 +87,7 @@ async def test_records_are_an_inventory(store: Store) -> None:
     lease = await claim(store)
     whole, season = {"id": 7, "game": {"season": "2024-25"}}, {"season": "x"}
     records: list[dict[str, Any]] = [whole, {"id": 8}, {"id": None, "game": season}]
-    assert await settle(store, completed(lease, records))
+    assert await settle(store, complete(lease, records))
     fields = {"game_id": "id", "season": "game.season"}
     for wanted in (RecordRows(fields, job_id="job-1"), RecordRows(fields, run_id=run_id)):
         page = await store.coverage.record_page(wanted, "")

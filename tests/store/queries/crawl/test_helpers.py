@@ -12,7 +12,7 @@ from corral.domain.runs.run import CRAWL_HELPER, RunAction, RunState
 from corral.store.store import Store
 from tests.chaos.level import LEVEL
 from tests.services.sqlite import migrate
-from tests.store.builders import OTHER, check_history, completed, settle
+from tests.store.builders import OTHER, check_history, complete, settle
 from tests.store.conftest import Sql
 from tests.store.sharing import (
     AT_ONCE,
@@ -191,7 +191,7 @@ async def test_what_is_known_of_a_place_goes_with_it_and_comes_back(store: Store
     await helper.step(want=0)
     assert sql(f"SELECT state FROM items WHERE url_key = '{name.partition('/')[0]}/50'") == [("skipped",)]
     await helper.step(want=0, is_last=True)
-    assert await settle(store, completed(helper.lease))
+    assert await settle(store, complete(helper.lease))
     step = await crawl.step(want=0)
     assert step.traps is not None
     assert {each: tally for each, *tally in step.traps["come"]["templates"]}[name] == [9, *TALLY[1:]]
@@ -233,7 +233,7 @@ async def test_with_the_crawl_all_helpers_end(store: Store, sql: Sql) -> None:
     report = BatchReport(tuple(done(each) for each in helper.held.values()), (), 5)
     assert await store.crawls.step(helper.lease, report, SHARED) is None
     assert (await store.runs.get(helper.lease.run_id)).state is RunState.COMPLETED
-    assert await settle(store, completed(crawl.lease))
+    assert await settle(store, complete(crawl.lease))
     check(sql, crawl.lease.run_id, step.counts)
     for run_id in (crawl.lease.run_id, helper.lease.run_id):
         await check_history(store, run_id)
@@ -255,7 +255,7 @@ async def test_a_helper_of_a_crawl_that_was_stopped_writes_nothing(store: Store,
 async def test_a_paused_crawl_goes_on_with_what_its_helper_had(store: Store, sql: Sql) -> None:
     crawl, helper = await share_crawl(store)
     await store.runs.apply_action(crawl.lease.run_id, RunAction.PAUSE)
-    assert await settle(store, completed(helper.lease))
+    assert await settle(store, complete(helper.lease))
     await store.runs.apply_action(crawl.lease.run_id, RunAction.RESUME)
     again = await claim_worker(store, crawl.lease.run_id, crawl.bounds._replace(workers=1))
     await work_off([again])
@@ -266,7 +266,7 @@ async def test_the_history_of_a_crawl_says_who_helped(store: Store) -> None:
     crawl, helper = await share_crawl(store)
     helper.held.clear()
     await helper.step(want=0, is_last=True)
-    assert await settle(store, completed(helper.lease))
+    assert await settle(store, complete(helper.lease))
     await crawl.step(want=0)
     told = [event for event in await store.events.of_run(crawl.lease.run_id, 0, 100) if event.kind.startswith("helper")]
     assert [event.message for event in told] == ["Helper joined", "Helper left"]

@@ -23,7 +23,7 @@ async def _crawl(store: Store) -> Lease:
 
 
 async def test_all_records_of_an_unchanged_page_are_carried_over_with_their_details(store: Store, sql: Sql) -> None:
-    def stored(run_id: str) -> list[tuple[str, Any, Any]]:
+    def read_stored(run_id: str) -> list[tuple[str, Any, Any]]:
         rows = sql(f"SELECT item_key, data, details FROM records WHERE run_id = '{run_id}' ORDER BY item_key")
         return [
             (key, *(each if each is None or isinstance(each, dict) else json.loads(each) for each in rest))
@@ -35,7 +35,7 @@ async def test_all_records_of_an_unchanged_page_are_carried_over_with_their_deta
     more = (('{"n": 2}', {"n": {"raw": "two"}}), ('{"n": 3}', None))
     read = done(item, details={"url": {"raw": "x"}}, more=more, version=("digest", '"1"', None))
     await ask(store, earlier, BatchReport((read,), (), 0))
-    assert len(stored(earlier.run_id)) == 3
+    assert len(read_stored(earlier.run_id)) == 3
 
     since = Since(earlier.run_id, Scope.of({"mode": "any", "max_depth": 3}, ("http://a.test/0",)))
     lease = await _crawl(store)
@@ -43,5 +43,5 @@ async def test_all_records_of_an_unchanged_page_are_carried_over_with_their_deta
     assert again.known == ("digest", '"1"', None)
     same = ItemResult(again.id, again.key, ItemState.DONE, version=again.known, change=Change.UNCHANGED)
     await ask(store, lease, BatchReport((same,), (), 0), since=since)
-    expected = [(key, {**data, "change": "unchanged"}, details) for key, data, details in stored(earlier.run_id)]
-    assert stored(lease.run_id) == expected
+    expected = [(key, {**data, "change": "unchanged"}, details) for key, data, details in read_stored(earlier.run_id)]
+    assert read_stored(lease.run_id) == expected

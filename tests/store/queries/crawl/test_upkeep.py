@@ -28,7 +28,7 @@ async def an_old_crawl(store: Store, sql: Sql, *, pages: int = 3, keep: bool = F
     lease = await claim_run(store, run_id)
     items = (await first(store, lease, pages)).items
     await ask(store, lease, BatchReport(tuple(done(each) for each in items), (), 0))
-    await builders.settle(store, builders.completed(lease))
+    await builders.settle(store, builders.complete(lease))
     sql(f"UPDATE runs SET finished_at = finished_at - {hours_ago * HOUR_MS} WHERE id = '{run_id}'")
     return run_id
 

@@ -15,7 +15,7 @@ from corral.domain.runs.outcome import WaitReason
 from corral.domain.runs.run import Lanes, NewRun, RunAction, RunState
 from corral.store.open import open_store
 from corral.store.store import Store
-from tests.store.builders import CREATED, ME, OTHER, a_run, add_many, claim, completed, history, settle
+from tests.store.builders import CREATED, ME, OTHER, a_run, add_many, claim, complete, history, settle
 from tests.store.conftest import Sql
 
 SITE = "site.test"
@@ -75,7 +75,7 @@ async def test_a_run_that_waits_is_queued_with_a_reason_and_no_attempt_less(stor
     assert (again.run_id, again.run.waiting_reason, again.run.attempt) == (run.id, None, 1)
     await store.runs.claim(OTHER, 10, 10, hosts=room)
     assert room.waited_for == []
-    assert await settle(store, completed(again))
+    assert await settle(store, complete(again))
 
 
 async def test_one_is_called_up_for_the_probe_and_the_others_when_it_went_well(store: Store) -> None:

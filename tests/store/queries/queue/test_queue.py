@@ -17,7 +17,7 @@ from corral.store.queries.queue import starts
 from corral.store.queries.queue.tasks import TaskFilter
 from corral.store.store import Store
 from corral.store.tx import values
-from tests.store.builders import ME, completed, settle
+from tests.store.builders import ME, complete, settle
 from tests.store.conftest import Sql
 
 _HERE = "/project/config.yaml"
@@ -64,7 +64,7 @@ async def test_a_task_starts_once_completes_and_does_not_start_again(store: Stor
     assert busy.busy == ("task_000001",)
 
     [lease] = await store.runs.claim(ME, 1, 10)
-    assert await settle(store, completed(lease))
+    assert await settle(store, complete(lease))
     assert (await _feed(store)).ended == 1
     stored = await store.queue.get("task_000001")
     assert (stored.state, stored.reason, [entry["state"] for entry in stored.history]) == (
@@ -184,7 +184,7 @@ async def test_the_end_of_a_run_is_noted_before_an_import_compares(store: Store)
     await store.queue.add(_file(_task(1)), _HERE)
     await _feed(store)
     [lease] = await store.runs.claim(ME, 1, 10)
-    assert await settle(store, completed(lease))
+    assert await settle(store, complete(lease))
     report = await store.queue.add(_file(_task(1, season="1999-00")), _HERE)
     assert (report.busy, report.updated) == ((), 1)
 

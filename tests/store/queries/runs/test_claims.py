@@ -44,7 +44,7 @@ async def test_a_claim_writes_owner_epoch_and_lease_at_once(store: Store) -> Non
 
 async def test_a_run_due_later_is_not_claimed(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.retried(lease, due_in_s=3600))
+    await builders.settle(store, builders.retry(lease, due_in_s=3600))
     assert await store.runs.claim(ME, 10, 10) == []
     assert await store.runs.claim_one(lease.run_id, ME, 10) == []
     sql(f"UPDATE runs SET due_at = due_at - 3600000 WHERE id = '{lease.run_id}'")
@@ -74,13 +74,13 @@ async def test_only_the_owner_can_renew(store: Store) -> None:
 
 async def test_a_settled_run_is_not_renewed(store: Store) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.completed(lease))
+    await builders.settle(store, builders.complete(lease))
     assert store.runs.renew_from_thread([lease.key], ME, 60) == set()
 
 
 async def test_completing_writes_state_records_and_event_together(store: Store) -> None:
     lease = await claim_new(store)
-    assert await builders.settle(store, builders.completed(lease, [{"title": "a"}, {"title": "b"}]))
+    assert await builders.settle(store, builders.complete(lease, [{"title": "a"}, {"title": "b"}]))
 
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.stats, run.failure_code) == (RunState.COMPLETED, {"n": 1}, None)
@@ -110,7 +110,7 @@ async def test_a_partial_result_keeps_its_records_and_its_reason(store: Store) -
 
 async def test_a_failure_is_written_with_its_reason(store: Store) -> None:
     lease = await claim_new(store)
-    assert await builders.settle(store, builders.failed(lease))
+    assert await builders.settle(store, builders.fail(lease))
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.failure_code, run.failure_detail, run.error_message) == (
         RunState.FAILED,
@@ -123,7 +123,7 @@ async def test_a_failure_is_written_with_its_reason(store: Store) -> None:
 
 async def test_a_retry_counts_the_attempt_and_may_change_the_strategy(store: Store) -> None:
     lease = await claim_new(store)
-    assert await builders.settle(store, builders.retried(lease, due_in_s=30, strategy=Strategy.BROWSER))
+    assert await builders.settle(store, builders.retry(lease, due_in_s=30, strategy=Strategy.BROWSER))
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.attempt, run.resolved_strategy) == (RunState.QUEUED, 2, Strategy.BROWSER)
     assert 29 < (run.due_at - run.created_at).total_seconds() < 40
@@ -133,10 +133,10 @@ async def test_a_retry_counts_the_attempt_and_may_change_the_strategy(store: Sto
 
 async def test_a_retry_without_a_strategy_keeps_the_one_it_has(store: Store) -> None:
     lease = await claim_new(store)
-    await builders.settle(store, builders.retried(lease))
+    await builders.settle(store, builders.retry(lease))
     assert (await store.runs.get(lease.run_id)).resolved_strategy is Strategy.HTTP
     again = await claim(store)
-    await builders.settle(store, builders.completed(again))
+    await builders.settle(store, builders.complete(again))
     run = await store.runs.get(lease.run_id)
     assert [entry["attempt"] for entry in run.attempts] == [1, 2]
     assert run.epoch == 2
@@ -144,7 +144,7 @@ async def test_a_retry_without_a_strategy_keeps_the_one_it_has(store: Store) -> 
 
 async def test_a_run_can_wait_for_a_person(store: Store) -> None:
     lease = await claim_new(store)
-    assert await builders.settle(store, builders.held(lease))
+    assert await builders.settle(store, builders.hold(lease))
     run = await store.runs.get(lease.run_id)
     assert (run.state, run.hold_reason) == (RunState.HELD, HoldReason.WAITING_FOR_HUMAN)
     await store.runs.apply_action(run.id, RunAction.RESUME)
@@ -152,7 +152,7 @@ async def test_a_run_can_wait_for_a_person(store: Store) -> None:
     await check_history(store, run.id)
 
 
-SETTLEMENTS = [builders.completed, builders.partial, builders.failed, builders.held, builders.retried]
+SETTLEMENTS = [builders.complete, builders.partial, builders.fail, builders.hold, builders.retry]
 
 
 @pytest.mark.parametrize("settlement_of", SETTLEMENTS)
@@ -177,7 +177,7 @@ async def test_a_worker_that_lost_its_lease_cannot_settle(store: Store, settleme
     assert await store.records.of_run(old.run_id, "", 10) == []
     await _assert_refused_once(store, old)
 
-    assert await builders.settle(store, builders.completed(new, [{"by": "new"}]))
+    assert await builders.settle(store, builders.complete(new, [{"by": "new"}]))
     assert [record.data for record in await store.records.of_run(old.run_id, "", 10)] == [{"by": "new"}]
     await check_history(store, old.run_id)
 
@@ -195,7 +195,7 @@ async def _assert_refused_once(store: Store, lease: Lease) -> None:
 async def test_a_person_wins_over_the_worker(store: Store, move: RunAction) -> None:
     lease = await claim_new(store)
     moved = await store.runs.apply_action(lease.run_id, move)
-    assert not await builders.settle(store, builders.completed(lease, [{"title": "late"}]))
+    assert not await builders.settle(store, builders.complete(lease, [{"title": "late"}]))
     assert await store.runs.get(lease.run_id) == moved
     assert await store.records.of_run(lease.run_id, "", 10) == []
     await _assert_refused_once(store, lease)
@@ -206,21 +206,21 @@ async def test_the_same_owner_with_an_older_epoch_is_refused(store: Store) -> No
     old = await claim_new(store, ME, lease_s=-1)
     await store.runs.reap()
     await claim(store, ME)
-    assert not await builders.settle(store, builders.completed(old))
+    assert not await builders.settle(store, builders.complete(old))
     await _assert_refused_once(store, old)
 
 
 async def test_a_settle_of_a_forgotten_run_is_refused_quietly(store: Store, sql: Sql) -> None:
     lease = await claim_new(store)
     sql(f"DELETE FROM runs WHERE id = '{lease.run_id}'")
-    assert not await builders.settle(store, builders.completed(lease))
+    assert not await builders.settle(store, builders.complete(lease))
 
 
 async def test_many_settle_at_once_each_for_itself(store: Store) -> None:
     leases = [await claim_new(store) for _ in range(6)]
     await store.runs.apply_action(leases[2].run_id, RunAction.CANCEL)
-    await builders.settle(store, builders.completed(leases[4], [{"n": 4}]))
-    settled = await store.runs.settle_all([builders.completed(lease, [{"n": 1}]) for lease in leases])
+    await builders.settle(store, builders.complete(leases[4], [{"n": 4}]))
+    settled = await store.runs.settle_all([builders.complete(lease, [{"n": 1}]) for lease in leases])
     assert settled == [True, True, False, True, True, True]
     for number, lease in enumerate(leases):
         await check_history(store, lease.run_id)

@@ -39,7 +39,7 @@ def with_data(settlement: Settlement, *data: dict[str, Any]) -> Settlement:
 
 async def settle(store: Store, job_id: str, data: dict[str, Any]) -> Settlement:
     lease = await lease_run(store, job_id)
-    settlement = with_data(builders.completed(lease, [data]), data)
+    settlement = with_data(builders.complete(lease, [data]), data)
     assert await builders.settle(store, settlement)
     return settlement
 
@@ -94,7 +94,7 @@ async def test_a_lost_lease_teaches_nothing(store: Store, sql: Sql) -> None:
     job_id = await add_job(store)
     lease = await lease_run(store, job_id)
     await store.runs.release([lease], "a test")
-    assert not await builders.settle(store, with_data(builders.completed(lease, [GOOD]), GOOD))
+    assert not await builders.settle(store, with_data(builders.complete(lease, [GOOD]), GOOD))
     assert runs_learned(sql) == 5
 
 
@@ -105,7 +105,7 @@ async def test_runs_of_one_job_that_end_at_once_are_all_learned(shared_url: str)
         for number in range(12):
             job_id = await add_job(one, good_runs=number % 2)
             leases = [await lease_run(one, job_id) for _ in range(6)]
-            settlements = [with_data(builders.completed(lease, [GOOD]), GOOD) for lease in leases]
+            settlements = [with_data(builders.complete(lease, [GOOD]), GOOD) for lease in leases]
             landed = await asyncio.gather(one.runs.settle_all(settlements[::2]), two.runs.settle_all(settlements[1::2]))
             assert [*landed] == [[True] * 3] * 2
         histories = await one._db.read(lambda tx: tx.all(sa.select(data_profiles.c.document)))

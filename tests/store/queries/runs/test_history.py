@@ -23,11 +23,11 @@ from tests.store import builders
 from tests.store.builders import ME, OTHER
 
 SETTLEMENTS: dict[RunAction, Callable[[Lease], Settlement]] = {
-    RunAction.COMPLETE: builders.completed,
+    RunAction.COMPLETE: builders.complete,
     RunAction.COMPLETE_PARTLY: builders.partial,
-    RunAction.FAIL: builders.failed,
-    RunAction.RETRY: builders.retried,
-    RunAction.HOLD: builders.held,
+    RunAction.FAIL: builders.fail,
+    RunAction.RETRY: builders.retry,
+    RunAction.HOLD: builders.hold,
 }
 
 
@@ -85,7 +85,7 @@ class Histories(RuleBasedStateMachine):
         if move is RunAction.RETRY and lease.run.attempt == lease.run.max_attempts:
             return
         if move is RunAction.COMPLETE:
-            settlement = builders.completed(lease, [{"n": 1}] * records)
+            settlement = builders.complete(lease, [{"n": 1}] * records)
         run = self.wait(self.store.runs.get(lease.run_id))
         is_repeat = (run.state, run.epoch, run.owner) == (settlement.transition.to, lease.epoch, lease.owner)
         settled = self.wait(builders.settle(self.store, settlement))
@@ -106,7 +106,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(lease=leases, blame=st.sampled_from(Blame))
     def lose(self, lease: Lease, blame: Blame) -> None:
-        assert self.wait(self.store.runs.lose([builders.lost(lease, blame)])) == self.is_held(lease)
+        assert self.wait(self.store.runs.lose([builders.lose(lease, blame)])) == self.is_held(lease)
         if self.is_held(lease):
             self._note_loss(lease, blame)
 

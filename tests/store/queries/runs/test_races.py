@@ -81,7 +81,7 @@ async def test_of_cancel_settle_and_reap_one_wins(two_stores: tuple[Store, Store
             return True
 
         settled, cancelled, reaped = await asyncio.gather(
-            builders.settle(first, builders.completed(lease, [{"n": 1}])), cancel(), second.runs.reap()
+            builders.settle(first, builders.complete(lease, [{"n": 1}])), cancel(), second.runs.reap()
         )
         run = await first.runs.get(lease.run_id)
         await check_history(first, run.id)
@@ -96,7 +96,7 @@ async def test_of_cancel_settle_and_reap_one_wins(two_stores: tuple[Store, Store
 async def test_a_settle_and_its_repetition_at_once_count_once(two_stores: tuple[Store, Store]) -> None:
     for _ in range(40):
         lease = await builders.claim_new(two_stores[0])
-        settlement = builders.completed(lease, [{"n": 1}])
+        settlement = builders.complete(lease, [{"n": 1}])
         assert await asyncio.gather(*(builders.settle(store, settlement) for store in two_stores)) == [True, True]
         assert len(await two_stores[0].records.of_run(lease.run_id, "", 10)) == 1
         await check_history(two_stores[0], lease.run_id)

@@ -13,9 +13,9 @@ from tests.store.builders import (
     add_many,
     check_history,
     claim_new,
-    completed,
-    held,
+    complete,
     history,
+    hold,
     settle,
 )
 
@@ -95,9 +95,9 @@ async def _in_state(store: Store, state: RunState) -> str:
         return await add(store)
     lease = await claim_new(store)
     if state is RunState.HELD:
-        await settle(store, held(lease))
+        await settle(store, hold(lease))
     elif state is RunState.COMPLETED:
-        await settle(store, completed(lease))
+        await settle(store, complete(lease))
     elif state is RunState.CANCELLED:
         await store.runs.apply_action(lease.run_id, RunAction.CANCEL)
     return lease.run_id

@@ -7,7 +7,7 @@ from corral.domain.runs.run import Lease, RunAction
 from corral.domain.runs.settlement import Settlement
 
 
-def waiting(lease: Lease) -> Settlement:
+def hold_for_login(lease: Lease) -> Settlement:
     draft = InterventionDraft(InterventionKind.LOGIN, "log in", "http://example.test/")
     transition = Transition(action=RunAction.HOLD, events=(EventDraft(EventKind.WAITING),), intervention=draft)
     return Settlement(lease, transition, {"attempt": lease.run.attempt})

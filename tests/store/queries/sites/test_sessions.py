@@ -20,9 +20,9 @@ from corral.domain.sites.session import CheckResult, NewSession, SealedSession, 
 from corral.runtime.new_ids import new_id
 from corral.secrets.vault import Keyring, SealBroken
 from corral.store.store import Store
-from tests.store.builders import ME, a_job, a_run, check_history, completed, history, settle
+from tests.store.builders import ME, a_job, a_run, check_history, complete, history, settle
 from tests.store.conftest import Sql
-from tests.store.queries.sites.sessions_helpers import waiting
+from tests.store.queries.sites.sessions_helpers import hold_for_login
 
 RING = Keyring().with_new()
 
@@ -202,7 +202,7 @@ async def hold_run(store: Store) -> tuple[str, str, str]:
     """Job, run and intervention."""
     job_id = await a_stored_job(store)
     lease = await claim(store, job_id)
-    assert await settle(store, waiting(lease))
+    assert await settle(store, hold_for_login(lease))
     found = [each for each in await store.interventions.newest(None, None, 10) if each.run_id == lease.run_id]
     return job_id, lease.run_id, found[0].id
 
@@ -222,7 +222,7 @@ async def test_a_hold_opens_an_intervention_and_resolving_resumes_the_run(store:
     await check_history(store, run_id)
     [lease] = await store.runs.claim_one(run_id, ME, 10)
     assert lease.session is not None
-    assert await settle(store, completed(lease))
+    assert await settle(store, complete(lease))
     await check_history(store, run_id)
 
 
