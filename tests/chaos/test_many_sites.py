@@ -59,7 +59,7 @@ def serve_hostile(name: str) -> Iterator[str]:
         with serve_hostility(name) as origin:
             yield origin
     else:
-        with served(Hostile({f"/{n}": Page(takes_s=1.0) for n in range(PAGES)})) as site:
+        with serve_site(Hostile({f"/{n}": Page(takes_s=1.0) for n in range(PAGES)})) as site:
             yield site.url
 
 

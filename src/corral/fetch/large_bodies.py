@@ -36,7 +36,7 @@ class BodyPace:
         self._paid = MIB
 
     async def wait(self, size: int) -> None:
-        """Wait for the turn of a body of which so many bytes have arrived."""
+        """Wait for the turn of a body, given the bytes that have arrived."""
         while size > self._paid:
             self._paid += MIB
             await asyncio.sleep(self._pace.delay_s())

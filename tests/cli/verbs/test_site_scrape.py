@@ -77,7 +77,7 @@ def test_stopping_one_site_leaves_the_others_alone(corral: Corral) -> None:
 
 def test_memory_and_proxy_of_a_site_are_its_own(corral: Corral) -> None:
     heavy = {"/0": Page(raw="<p>a</p>" * 120_000)}  # takes some tens of megabytes to read
-    with served(heavy) as free, served(heavy) as bound, served(pages(1)) as proxied:
+    with serve_site(heavy) as free, serve_site(heavy) as bound, serve_site(pages(1)) as proxied:
         write_config(corral, bound, "memory_mib: 16\n")
         write_config(corral, proxied, "proxy_policy: http://127.0.0.1:9\n")  # nothing listens there
         given = [f"{site.url}/0" for site in (free, bound, proxied)]

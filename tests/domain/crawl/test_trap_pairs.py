@@ -74,7 +74,7 @@ def _next_page(rest: str, query: str) -> Page:
     return f"page {number} of the list and nothing else here", [f"/x/{number + 1}"]
 
 
-@pytest.mark.parametrize("finite", [linked_gallery, related_articles])
+@pytest.mark.parametrize("finite", [gallery_of_links, articles_with_relations])
 def test_a_chain_without_end_costs_a_tight_budget_few_real_pages(finite: Finite) -> None:
     real, entries, count = finite(600)
     site = Site(real, {"x": _next_page}, ["/x/1", *entries])

@@ -3,7 +3,7 @@
 import json
 
 from tests.cli.command import Corral
-from tests.engine.crawl.site import Page, served, words_of
+from tests.engine.crawl.site import Page, serve_site, words_of
 
 
 def test_links_of_pictures_and_texts_of_written_frames_are_read_and_views_inside_a_page_are_named(
@@ -23,7 +23,7 @@ def test_links_of_pictures_and_texts_of_written_frames_are_read_and_views_inside
         "/framed": Page(),
         "/app": Page(raw=app),
     }
-    with served(pages) as site:
+    with serve_site(pages) as site:
         done = corral("crawl", f"{site.url}/", "--strategy", "http", "-o", "out.jsonl")
         lines = (corral.folder / "out.jsonl").read_text().splitlines()
         found = {each["url"].removeprefix(site.url): each for each in map(json.loads, lines)}
@@ -35,7 +35,7 @@ def test_links_of_pictures_and_texts_of_written_frames_are_read_and_views_inside
 
 
 def test_a_port_without_tls_is_said_to_be_one(corral: Corral) -> None:
-    with served({"/": Page()}) as site:
+    with serve_site({"/": Page()}) as site:
         done = corral("crawl", site.url.replace("http:", "https:"))
         assert done.code == 1
         assert "http:// instead of https://" in done.err

@@ -103,13 +103,13 @@ def test_without_a_browser_they_are_named_and_the_crawl_is_partial(corral: Corra
         assert "7 pages whose scripts add content and were not run" in err
         assert "corral doctor" in err
     feed = "<ul><li>one</ul><button>Load more</button><script>b.onclick = () => fetch('/more')</script>"
-    with served({"/": _page("feed", feed)}) as site:
+    with serve_site({"/": _page("feed", feed)}) as site:
         code, err, _ = _crawl(corral, site, APP_BROWSER_EXECUTABLE="/nothing/here")
         assert code == 3, err
 
 
 def test_beyond_the_budget_of_browser_pages_they_are_named(corral: Corral) -> None:
-    with served(_built()) as site:
+    with serve_site(_build_pages()) as site:
         code, err, found = _crawl(corral, site, "--max-browser-pages", "2")
         assert code == 3, err
         assert len(_lacking(found)) >= 5

@@ -369,7 +369,7 @@ async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: 
 async def test_a_host_with_expensive_pages_does_not_hold_up_the_pages_of_another() -> None:
     costly = a_request(b"<p>" + b"".join(b"<a href=/%d>%d</a>" % (n, n) for n in range(40_000)), TITLE)
     costly = replace(costly, url="http://costly.test/")
-    async with parsing(size=2) as pool:
+    async with open_pool(size=2) as pool:
         first = [asyncio.create_task(pool.read(costly)) for _ in range(8)]
         await asyncio.sleep(0)
         assert isinstance(await pool.read(a_request(ORDINARY, TITLE)), ReadAnswer)
