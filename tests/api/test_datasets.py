@@ -5,7 +5,7 @@ import shutil
 from typing import Any
 from uuid import uuid4
 
-from tests.api.test_workflows import wait_for
+from tests.api.workflow_waits import wait_for
 from tests.stack import Stack
 
 STEPS = ["discover", "download", "validate", "deduplicate", "label", "export", "report", "clean_up"]

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from tests.api.workflow_waits import wait_for
 from tests.slack import SLACK
 from tests.stack import Stack
 from tests.waiting import block_until
@@ -23,16 +24,6 @@ def create(stack: Stack, *steps: dict[str, Any], **more: Any) -> dict[str, Any]:
     answer = stack.client.post("/workflows", json={"definition": definition, **more})
     assert answer.status_code == 201, answer.text
     return dict(answer.json())
-
-
-def wait_for(stack: Stack, workflow_id: str, *statuses: str) -> dict[str, Any]:
-    def read() -> dict[str, Any] | None:
-        now = stack.client.get(f"/workflows/{workflow_id}").json()
-        return dict(now) if now["status"] in statuses else None
-
-    found = block_until(read, within_s=60)
-    assert found is not None
-    return found
 
 
 def test_a_workflow_of_pages_runs_to_its_end_and_its_outputs_flow(stack: Stack) -> None:

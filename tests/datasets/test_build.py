@@ -7,7 +7,6 @@ import tarfile
 import zipfile
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -15,9 +14,10 @@ from PIL import Image
 
 from corral.datasets import packs
 from corral.domain.ports.datasets import FetchRules, ImageFetcher, ImagePage
-from corral.domain.runs.outcome import Deferred, Failed, Fetched, WaitReason
-from tests.datasets.builder import Builder, open_builder
-from tests.datasets.site import ImageSite, Reply, serve_images
+from corral.domain.runs.outcome import Deferred, Failed, WaitReason
+from tests.datasets.builder import open_builder
+from tests.datasets.builds import config, manifest, run, urls
+from tests.datasets.site import Reply, serve_images
 from tests.export.reading import parquet
 from tests.images.builders import encode, picture
 
@@ -27,29 +27,6 @@ CAT_AGAIN = encode(picture(1).resize((120, 90)), quality=70)
 
 def html(body: str, **headers: str) -> Reply:
     return Reply(body.encode(), 200, "text/html", tuple(headers.items()))
-
-
-def config(site: ImageSite | None, *sources: dict[str, Any], **options: Any) -> dict[str, Any]:
-    return {
-        "dataset_name": "pets",
-        "categories": {"cats": ["cat"], "dogs": ["dog"]},
-        "sources": list(sources),
-        "options": {"output_dir": "out", **options},
-    }
-
-
-def urls(site: ImageSite, *paths: str, **more: Any) -> dict[str, Any]:
-    return {"type": "urls", "urls": [f"{site.url}{path}" for path in paths], **more}
-
-
-async def run(builder: Builder, document: dict[str, Any], **more: Any) -> dict[str, Any]:
-    outcome = await builder.build(document, **more)
-    assert isinstance(outcome, Fetched), outcome
-    return {**outcome.stats, "is_partial": bool(outcome.problems)}
-
-
-def manifest(builder: Builder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (builder.folder / "out/manifest.jsonl").read_text().splitlines()]
 
 
 async def test_every_export_and_every_label_format_is_written(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ import pytest
 from tests.chaos.level import by_level
 from tests.chaos.report import report
 from tests.datasets.builder import Builder, open_builder
+from tests.datasets.builds import config, run
 from tests.datasets.site import Reply, serve_images
-from tests.datasets.test_build import config, run
 from tests.images.builders import encode, picture
 
 OLD = by_level(600, 10_000)

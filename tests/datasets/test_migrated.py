@@ -6,8 +6,8 @@ import pytest
 
 from corral.store.to_postgres.migrate import move
 from tests.datasets.builder import open_builder
+from tests.datasets.builds import config, manifest, run, urls
 from tests.datasets.site import Reply, serve_images
-from tests.datasets.test_build import config, manifest, run, urls
 from tests.images.builders import encode, picture
 from tests.services import PostgresCluster
 
