@@ -40,3 +40,19 @@ def test_a_bad_configuration_is_refused_and_nothing_is_written(stack: Stack) -> 
     assert stack.client.put("/sites/sub.refused.example/config", json={}).status_code == 422
     assert stack.client.put("/sites/%20/config", json={}).status_code == 422
     assert stack.client.get(path).json()["stored"] is None
+
+
+def test_two_people_who_edit_a_configuration_do_not_overwrite_each_other(stack: Stack) -> None:
+    path = "/sites/edited.example/config"
+    assert "ETag" not in stack.client.get(path).headers
+    early = stack.client.put(path, json={"concurrency": 2}, headers={"If-Match": '"none"'})
+    assert (early.status_code, early.json()["error"]["code"]) == (409, "site_config_changed")
+    read = stack.client.put(path, json={"concurrency": 2}).headers["ETag"]
+    assert stack.client.get(path).headers["ETag"] == read
+    first = stack.client.put(path, json={"concurrency": 3}, headers={"If-Match": read})
+    assert first.status_code == 200, first.text
+    second = stack.client.put(path, json={"concurrency": 4}, headers={"If-Match": read})
+    assert second.status_code == 409, second.text
+    assert "edited.example" in second.json()["error"]["message"]
+    assert stack.client.get(path).json()["stored"] == {"concurrency": 3}
+    assert stack.client.put(path, json={"concurrency": 5}).status_code == 200, "without If-Match the last one wins"

@@ -228,6 +228,16 @@ class SessionChanged(CorralError):
         super().__init__("the session was changed at the same time", hint="send it again")
 
 
+class SiteConfigChanged(CorralError):
+    """The configuration is not the one that its writer read."""
+
+    code = "site_config_changed"
+
+    def __init__(self, site: str) -> None:
+        hint = "read it again, apply your change, and send it with the new ETag in If-Match"
+        super().__init__(f"the configuration of {site} was changed since it was read", hint=hint)
+
+
 class InterventionClosed(WrongState):
     def __init__(self, status: str) -> None:
         CorralError.__init__(self, f"cannot resolve the intervention: it is {status}")

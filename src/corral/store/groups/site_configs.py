@@ -20,8 +20,9 @@ class SqlSiteConfigStore:
     async def get(self, site: str) -> StoredSiteConfig | None:
         return await self._db.read(lambda tx: site_configs.get(tx, site))
 
-    async def put(self, site: str, document: Mapping[str, Any]) -> None:
-        await self._db.write(lambda tx: site_configs.put(tx, site, document))
+    async def put(self, site: str, document: Mapping[str, Any], version: str | None = None) -> None:
+        """Write a configuration; with a version, only over that one."""
+        await self._db.write(lambda tx: site_configs.put(tx, site, document, version))
 
     async def delete(self, site: str) -> bool:
         return await self._db.write(lambda tx: site_configs.delete(tx, site))

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import Path
+from fastapi import Header, Path
 from starlette.responses import Response
 
 from corral.api import render
@@ -33,17 +33,22 @@ async def list_configs(corral: Corral) -> Response:
 @router.get("/sites/{site}/config", response_model=SiteConfigRead)
 async def read_config(site: Site, corral: Corral) -> Response:
     """The merged configuration, also of a site that nothing but the settings configures."""
-    return render.answer(await _read(corral, await corral.sites.books.read(), parse_site_key(site)))
+    return await _answer(corral, parse_site_key(site))
 
 
 @router.put("/sites/{site}/config", response_model=SiteConfigRead)
-async def write_config(site: Site, body: SiteConfigChange, corral: Corral) -> Response:
-    """Write what wins over the files for this site. Nodes apply it within three seconds."""
+async def write_config(
+    site: Site, body: SiteConfigChange, corral: Corral, if_match: Annotated[str | None, Header(max_length=100)] = None
+) -> Response:
+    """Write what wins over the files for this site. Nodes apply it within three seconds.
+
+    With the ETag of an earlier answer in `If-Match`, it is refused if the stored configuration has changed since.
+    """
     key, document = parse_exact_key(site), body.check()
     book = await corral.sites.books.read()
     check_no_cycle(SiteBook(book.files, {**book.stored, key: flatten(document)}).dependencies())
-    await corral.store.site_configs.put(key, document)
-    return render.answer(await _read(corral, await corral.sites.books.read(), key))
+    await corral.store.site_configs.put(key, document, None if if_match is None else if_match.strip('"'))
+    return await _answer(corral, key)
 
 
 @router.delete("/sites/{site}/config", response_model=Deleted)
@@ -53,6 +58,12 @@ async def delete_config(site: Site, corral: Corral) -> Response:
     if not await corral.store.site_configs.delete(key):
         raise SiteConfigNotFound(key)
     return render.answer({"message": f"the stored configuration of {key} is deleted"})
+
+
+async def _answer(corral: App, site: str) -> Response:
+    stored = await corral.store.site_configs.get(site)
+    headers = None if stored is None else {"ETag": f'"{stored.version}"'}
+    return render.answer(await _read(corral, await corral.sites.books.read(), site), headers=headers)
 
 
 async def _read(corral: App, book: SiteBook, site: str) -> dict[str, object]:
