@@ -29,11 +29,11 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
 WORKER = """
 import asyncio, sys
-from tests.fetch.browsing import a_task, browsing, engine_of
+from tests.fetch.browsing import a_task, engine_of, open_browser
 from corral.fetch.browser.processes import descendants
 
 async def main(port):
-    async with browsing(port) as browser:
+    async with open_browser(port) as browser:
         await browser.execute(a_task(f"http://127.0.0.1:{port}/articles", "title"))
         runs = [browser.execute(a_task(f"http://127.0.0.1:{port}/slow?seconds=50", timeout_s=60)) for _ in range(2)]
         waiting = asyncio.gather(*runs)
