@@ -159,7 +159,7 @@ VERBS: tuple[Verb | Group, ...] = (
     ),
     Group(
         "proxy",
-        "The proxy pool: refresh, list, check, tiers, import, export, rm.",
+        "Proxy pool: refresh, list, check, tiers, import, export.",
         (
             Verb("refresh", "proxy.refresh:refresh", "Read the sources of proxies and check every proxy."),
             Verb("list", "proxy.pool:list_", "List the proxies of the pool, newest first."),
@@ -183,7 +183,7 @@ VERBS: tuple[Verb | Group, ...] = (
             ),
             Verb("list", "session.list:list_", "List sessions, newest first."),
             Verb("check", "session.check:check", "Request the job's target with a session."),
-            Verb("rotate", "session.check:rotate", "Encrypt every session with a new key."),
+            Verb("rotate", "session.check:rotate", "Encrypt every session, proxy and alert channel with a new key."),
             Verb("rm", "session.rm:rm", "Remove a session."),
         ),
         _COLLECT,
