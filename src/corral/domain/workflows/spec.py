@@ -93,15 +93,6 @@ class WorkflowSpec:
     def by_key(self) -> dict[str, StepSpec]:
         return {step.key: step for step in self.steps}
 
-    @cached_property
-    def dependents(self) -> dict[str, tuple[str, ...]]:
-        """Of each step, the steps that depend on it directly."""
-        found: dict[str, list[str]] = {step.key: [] for step in self.steps}
-        for step in self.steps:
-            for key in step.depends_on:
-                found[key].append(step.key)
-        return {key: tuple(keys) for key, keys in found.items()}
-
     def document(self) -> dict[str, Any]:
         return {
             "name": self.name,
@@ -114,10 +105,6 @@ class WorkflowSpec:
         """The same for the same content: what tells two versions of a name apart."""
         text = orjson.dumps(self.document(), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
         return hashlib.blake2b(text, digest_size=16).hexdigest()
-
-    @property
-    def has_local_steps(self) -> bool:
-        return any(step.kind == LOCAL_STEP for step in self.steps)
 
 
 def _read_step(document: Mapping[str, Any]) -> StepSpec:

@@ -123,10 +123,6 @@ def _missing(spec: FieldSpec, value: Any) -> list[str]:
     return found
 
 
-def missing_in(record: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(name for name, value in record.items() if is_nothing(value))
-
-
 def is_of_links(spec: FieldSpec) -> bool:
     if spec.xpath is not None and spec.xpath.endswith("@href"):
         return True

@@ -10,23 +10,6 @@ _LONGEST_S = 6 * 3600.0
 
 
 @dataclass(frozen=True)
-class StepPayload:
-    """A configuration without references, and the outputs of the steps it depends on, by key."""
-
-    config: dict[str, Any] = field(default_factory=dict)
-    inputs: dict[str, Any] = field(default_factory=dict)
-    timeout_s: float | None = None
-
-    @classmethod
-    def parse(cls, document: Mapping[str, Any]) -> Self:
-        return cls(dict(document.get("config") or {}), dict(document.get("inputs") or {}), document.get("timeout_s"))
-
-    def document(self) -> dict[str, Any]:
-        timeout = {} if self.timeout_s is None else {"timeout_s": self.timeout_s}
-        return {"config": self.config, "inputs": self.inputs, **timeout}
-
-
-@dataclass(frozen=True)
 class LocalStepPayload:
     workflow_id: str
     key: str

@@ -133,11 +133,6 @@ def is_spoken_name(text: str) -> bool:
     )
 
 
-def _is_capital(letter: str) -> bool:
-    """True for letters of scripts without small letters as well."""
-    return letter.isupper() or letter.lower() == letter.upper()
-
-
 def begins_with_by(text: str) -> bool:
     """`By Jane Doe`, or a name with the word for a reporter behind it."""
     return _BY.match(text.strip()) is not None or _REPORTER.fullmatch(text.strip()) is not None

@@ -33,10 +33,6 @@ def clean_value(text: str | None) -> str | None:
     return squeezed or None
 
 
-def same_text(one: str, other: str) -> bool:
-    return fold(one) == fold(other)
-
-
 def fold(text: str) -> str:
     """For comparisons: without case, space and punctuation."""
     return _NOT_ALNUM.sub("", text).casefold()
