@@ -8,7 +8,6 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
@@ -18,7 +17,7 @@ from corral.domain.runs.outcome import Deferred, Failed, WaitReason
 from tests.datasets.builder import open_builder
 from tests.datasets.builds import config, manifest, run, urls
 from tests.datasets.site import Reply, serve_images
-from tests.export.reading import parquet
+from tests.export.reading import parquet, parquet_file
 from tests.images.builders import encode, picture
 
 CAT, DOG, COW = (encode(picture(seed)) for seed in (1, 2, 3))
@@ -68,7 +67,7 @@ async def test_every_export_and_every_label_format_is_written(tmp_path: Path) ->
     assert all((out / "huggingface/train" / row["file_name"]).is_file() for row in metadata)
     labels = {str(path.relative_to(out / "labels")) for path in out.glob("labels/**/*") if path.is_file()}
     assert labels >= {"labels.txt", "labels.json", "labels.csv", "labels.yaml", "coco.json", "yolo/data.yaml"}
-    schema = pq.read_schema(out / "pets.parquet")
+    schema = parquet_file((out / "pets.parquet").read_bytes()).schema_arrow
     features = json.loads(schema.metadata[b"huggingface"])["info"]["features"]
     assert list(features) == schema.names
     assert (features["image"], features["label"]["names"]) == ({"_type": "Image"}, ["cats", "dogs"])
