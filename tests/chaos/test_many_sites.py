@@ -14,6 +14,7 @@ from tests.chaos.hostile_site import HOSTILITIES, serve_hostility
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, Site, serve_site
+from tests.slack import SLACK
 
 PAGES = 60 if LEVEL else 6
 
@@ -102,11 +103,13 @@ def test_no_site_is_requested_above_its_limit(tmp_path: Path) -> None:
         assert site.most_at_once <= limit.concurrency
         asked = requests_of(site)
         assert len(asked) == PAGES
-        # The delay has a jitter of half; the clock of the server sees a request a little after its start.
-        assert all(later - earlier > 0.5 * limit.delay_s - 0.02 for earlier, later in pairwise(asked))
+        # The delay has a jitter of half. On a busy machine the server sees a request some time after its start, so that
+        # single gaps say little: the requests together take as long as their gaps.
+        assert asked[-1] - asked[0] > 0.5 * limit.delay_s * (PAGES - 1) - 0.02 * SLACK
     if not LEVEL:
         return
     for limit, site in sites:
+        assert all(later - earlier > 0.5 * limit.delay_s - 0.02 for earlier, later in pairwise(requests_of(site)))
         assert measure_used_share(limit, site) >= 0.9, limit
 
 

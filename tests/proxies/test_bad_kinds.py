@@ -3,6 +3,7 @@
 The pool believes that all proxies are good, and the bad ones better than the good ones.
 """
 
+import asyncio
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from tests.engine.builders import put, run_node, settings_for, wait_for_runs
 from tests.fetch.browsing import needs_chromium
 from tests.proxies.world import BAD_IN_USE, PROXY_ADDRESS, ProxyWorld, proxy_world, relay
 from tests.slack import SLACK
-from tests.waiting import until
 
 POOL = ProxyPolicy("pool")
 RECIPE = {
@@ -35,7 +35,8 @@ RECIPE = {
     "calls": [{"method": "GET", "url": "{origin}/api/", "headers": {}}],
     "fields": {"title": {"call": 0, "value": "{$.title}"}},
 }
-PAGES = {Strategy.HTTP: 60, Strategy.API_REPLAY: 60, Strategy.BROWSER: 14}
+PAGES = {Strategy.HTTP: 40, Strategy.API_REPLAY: 40, Strategy.BROWSER: 14}
+_ROUNDS = 20
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -84,6 +85,15 @@ async def start_job(app: App, world: ProxyWorld, mode: CrawlMode) -> list[Run]:
     return await wait_for_runs(app, [started.id], timeout_s=150 * SLACK)
 
 
+async def _are_out(app: App, world: ProxyWorld, bad: dict[str, Any]) -> bool:
+    for _ in range(10):  # uses are written twice a second
+        pool = await read_pool(app, world)
+        if all(pool[name].state.value == "cooling" for name in bad):
+            return True
+        await asyncio.sleep(0.2)
+    return False
+
+
 @pytest.mark.parametrize(
     "way",
     [
@@ -108,23 +118,21 @@ async def test_bad_proxies_are_out_within_three_uses(tmp_path: Path, way: Strate
     with proxy_world({**bad, **good}) as world:
         async with run_node(settings) as app:
             await stock(app, world, bad)
-            if isinstance(way, Strategy):
-                runs = await fetch_pages(app, world, way)
-            else:
-                runs = await start_job(app, world, way)
-
-            async def are_out() -> bool:
-                pool = await read_pool(app, world)
-                return all(pool[name].state.value == "cooling" for name in bad)
-
-            await until(are_out, 5 * SLACK)  # uses are written twice a second
+            runs: list[Run] = []
+            # The choice is weighted and random: a bad proxy that had two uses may wait long for the third.
+            for _ in range(_ROUNDS):
+                runs += await (
+                    fetch_pages(app, world, way) if isinstance(way, Strategy) else start_job(app, world, way)
+                )
+                if await _are_out(app, world, bad):
+                    break
             found = await read_pool(app, world)
             costs = [await app.sites.costs.of_run(run.id) for run in runs]
         assert {cost["cost"] / cost["requests"] for cost in costs} == {0.25}, "the tries that failed included"
         assert {run.state.value for run in runs} == {"completed"}, [run.error_message for run in runs]
         if isinstance(way, CrawlMode):
-            assert runs[0].stats["done"] >= 40
-            assert runs[0].stats["failed"] == 0
+            assert all(run.stats["done"] >= 40 for run in runs)
+            assert not any(run.stats["failed"] for run in runs)
         assert {name: (found[name].state.value, found[name].uses) for name in bad} == dict.fromkeys(bad, ("cooling", 3))
         assert {found[name].state.value for name in good} == {"alive"}
         assert set(world.callers) == {PROXY_ADDRESS}, world.callers

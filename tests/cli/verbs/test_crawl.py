@@ -4,8 +4,12 @@ import asyncio
 import json
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +21,7 @@ from corral.wiring.roles import open_client
 from tests.cli.command import Corral
 from tests.engine.crawl.site import Page, serve_site, tree
 from tests.engine.crawl.web import a_web
+from tests.fetch.certificates import certificate
 from tests.slack import SLACK
 
 pytestmark = pytest.mark.usefixtures("migrated")
@@ -191,6 +196,21 @@ def test_crawled_again_it_says_what_changed(corral: Corral) -> None:
     assert corral("crawl", "http://127.0.0.1:9/", "--since", "nonsense").code == 2
 
 
+@contextmanager
+def _serve_own_certificate(folder: Path) -> Iterator[str]:
+    """Serve a page with a certificate that no authority signed."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler)
+    server.socket = certificate(None).context(folder, "own").wrap_socket(server.socket, server_side=True)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"https://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
 def test_a_dead_start_address_fails_in_seconds_and_says_what_helps(corral: Corral) -> None:
     began = time.monotonic()
     refused = corral("crawl", "http://127.0.0.1:9/", "--no-robots", APP_RETRY_BASE_SECONDS="30")
@@ -199,7 +219,10 @@ def test_a_dead_start_address_fails_in_seconds_and_says_what_helps(corral: Corra
     assert "check its host and port" in refused.err
     with serve_site({}) as site:
         tls = corral("crawl", site.url.replace("http:", "https:"), APP_RETRY_BASE_SECONDS="30")
-    assert (tls.code, "--no-verify-tls" in tls.err) == (1, True), tls.err
+    assert (tls.code, "write http:// instead of https://" in tls.err) == (1, True), tls.err
+    with _serve_own_certificate(corral.folder) as url:
+        unknown = corral("crawl", url, APP_RETRY_BASE_SECONDS="30")
+    assert (unknown.code, "--no-verify-tls" in unknown.err) == (1, True), unknown.err
     assert time.monotonic() - began < 60
 
 
