@@ -108,8 +108,8 @@ def test_a_crawl_killed_anywhere_ends_as_if_it_had_not_been(
     assert found == expected
     assert kept == sorted(site.url + path for path in site.pages), "every page is kept, and none of them twice"
     assert max(again_s[1:]) < LEASE_S, "nobody waits for the lease of a node that is known to be dead"
-    # Being read, or read and not yet on record.
-    assert twice <= killed * 2 * AT_ONCE, f"{twice} pages were read again after {killed} kills"
+    # Being fetched, being read, or read and not yet on record.
+    assert twice <= killed * 3 * AT_ONCE, f"{twice} pages were read again after {killed} kills"
     report(
         f"{kind}: {count} pages, killed {killed} times: {twice} read again, none lost; "
         f"reading again {max(again_s[1:]):.1f} s after the restart at the latest"

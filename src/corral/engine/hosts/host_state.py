@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -44,11 +44,24 @@ class HostState:
     is_asking: bool = False  # a quota request is in flight
     is_contested: bool = False  # by another node
     sent_away: int = 0  # recently deferred requests, which will return
+    mirrored: float | None = None  # the chance of the next request, if it is already drawn
 
     @property
     def is_idle(self) -> bool:
         is_wanted = self.asks or self.sent_away or self.is_asking
         return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
+
+    def draw(self, chance: Callable[[], float]) -> float:
+        """Return the chance that varies the next delay.
+
+        Every second one mirrors the one before: so the mean of the delays is the delay after a few requests already.
+        """
+        if self.mirrored is not None:
+            drawn, self.mirrored = self.mirrored, None
+            return drawn
+        drawn = chance()
+        self.mirrored = 1 - drawn
+        return drawn
 
     def slots(self, now: float) -> int:
         """Return how many slots this node may lend."""

@@ -292,7 +292,7 @@ class HostLimiter:
     def _let_in(self, host: HostState, now: float, rules: HostRules, kind: SlotKind) -> None:
         holder = host.asks.popleft().holder
         host.lent[holder] += 1
-        host.condition = host.condition.start(now, rules, self._chance())
+        host.condition = host.condition.start(now, rules, host.draw(self._chance))
         if kind is SlotKind.PROBE:
             host.prober = holder
         holder.send([SlotGrant(host.host_key, kind)])

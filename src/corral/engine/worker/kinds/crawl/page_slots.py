@@ -8,8 +8,8 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-# Pages under way for each slot: one is fetched while two others are read. More would only wait for a parser.
-_OPEN = 3
+# Pages under way for each slot: one is fetched while another is read. After a kill, all of them are fetched again.
+_OPEN = 2
 
 
 class CrawlSlots:
