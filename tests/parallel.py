@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from corral.runtime.process import COLLECT_AFTER
 from tests.chaos.report import LINES
 
 _Message = tuple[str, Any]
@@ -43,7 +42,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     gc.collect()
     gc.freeze()
-    gc.set_threshold(COLLECT_AFTER)  # as in the processes of Corral
     _Distribution(session, count).run()
     return True
 
