@@ -73,9 +73,9 @@ def test_with_celery_the_worker_refreshes_and_the_progress_is_in_redis(
             waiting.join(180)
             assert found == [True]
             with redis.Redis.from_url(url, decode_responses=True) as client:
-                [key] = client.keys("proxy_refresh:*:status")
+                [key] = block_until(lambda: client.keys("proxy_refresh:*:status"), 20)
                 job_id = str(key).split(":")[1]
-                block_until(lambda: client.get(key) == "COMPLETE")
+                block_until(lambda: client.get(key) == "COMPLETE", 20)
                 names = ("total_chunks", "completed_chunks", "result_count")
                 assert [client.get(f"proxy_refresh:{job_id}:{name}") for name in names] == ["1", "1", "2"]
                 assert client.get(f"proxy_refresh:{job_id}:completed_at") is not None
