@@ -1,4 +1,4 @@
-"""A build that moves to PostgreSQL goes on with its rows and its packs."""
+"""A dataset build continues after its database was migrated to PostgreSQL."""
 
 from pathlib import Path
 

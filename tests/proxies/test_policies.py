@@ -3,14 +3,18 @@
 import functools
 from pathlib import Path
 
+from corral.domain.proxies.refresh import RefreshProgress
 from corral.engine.refresh.keeper import PoolKeeper
 from corral.engine.refresh.usecases import ProxyPools
 from corral.settings import Settings
 from corral.store.open import open_store
 from corral.store.store import Store
+from corral.transport.refresh_mirror import RefreshMirror
 from corral.wiring.proxies.config import load_proxy_config, usual_policy
 from tests.cli.command import Corral
 from tests.proxies.world import GOOD, PROXY_ADDRESS, proxy_world
+from tests.services import RedisServer
+from tests.services.ports import free_port
 from tests.services.sqlite import migrate
 
 
@@ -64,3 +68,26 @@ async def test_too_few_usable_proxies_start_one_refresh(tmp_path: Path) -> None:
     scheduled = settings_in(tmp_path, f"{text}refresh_minutes: 5\n").model_copy(update={"min_proxies_for_scraping": 0})
     assert await start_by_threshold(store, scheduled) == 1, "by schedule"
     await store.close()
+
+
+async def test_progress_that_redis_did_not_take_is_written_with_the_next_step(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    settings = settings_in(tmp_path, "sources: [{file: list.txt}]\ncheck: {judge: 'http://judge.test/'}\n")
+    read = functools.partial(load_proxy_config, settings)
+    store = open_store(f"sqlite:///{migrate(tmp_path / 'mirrored.db')}")
+    pools = ProxyPools(store, lambda *_: "", read, lambda *_: None)
+    mirrors = [RefreshMirror(url) for url in (f"redis://127.0.0.1:{free_port()}/0", redis_server.url(11))]
+    tries: list[bool] = []
+
+    async def write(progress: RefreshProgress) -> bool:
+        tries.append(mirrors[min(len(tries), 1)].put(progress))
+        return tries[-1]
+
+    keeper = PoolKeeper(store, pools, read, wake=lambda *_: None, min_usable=1, mirror=write)
+    for _ in range(4):  # the first one starts the refresh
+        await keeper.step()
+    await store.close()
+    for mirror in mirrors:
+        mirror.close()
+    assert tries == [False, True]

@@ -54,8 +54,8 @@ class RefreshMirror:
         self._client: Redis | None = None
         self._is_down = False
 
-    def put(self, progress: RefreshProgress) -> None:
-        """Write the keys; a Redis that does not answer is reported once."""
+    def put(self, progress: RefreshProgress) -> bool:
+        """Write the keys; return False if Redis does not answer, which is logged once."""
         if self._client is None:
             self._client = Redis.from_url(self._url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
         document = progress.document()
@@ -71,6 +71,7 @@ class RefreshMirror:
             if not self._is_down:
                 log.warning("proxy_refresh_not_mirrored", reason=type(error).__name__)
             self._is_down = True
+        return not self._is_down
 
     def close(self) -> None:
         if self._client is not None:

@@ -15,7 +15,7 @@ from corral.engine.hosts.permits import Permits
 
 
 class Notes:
-    """A keeper that remembers what it was told, and lets whoever asks make the probe."""
+    """A keeper that records its calls and grants every probe."""
 
     def __init__(self) -> None:
         self.said: list[tuple[str, str]] = []

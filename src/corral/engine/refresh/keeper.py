@@ -21,11 +21,17 @@ _RECHECKS_AT_ONCE = 250
 # If the sources yield too few proxies, they are not read again before this time.
 _PAUSE_S = 600.0
 
-Mirror = Callable[[RefreshProgress], Awaitable[None]]
+Mirror = Callable[[RefreshProgress], Awaitable[bool]]  # returns whether the progress was written
+Publisher = Callable[[RefreshProgress], Awaitable[None]]
 
 
-async def no_mirror(_: RefreshProgress) -> None:
+async def no_mirror(_: RefreshProgress) -> bool:
     """Used if there is no Redis."""
+    return True
+
+
+async def publish_nowhere(_: RefreshProgress) -> None:
+    """Used if no file is written."""
 
 
 class PoolKeeper:
@@ -40,7 +46,7 @@ class PoolKeeper:
         wake: Waker,
         min_usable: int,
         mirror: Mirror = no_mirror,
-        publish: Mirror = no_mirror,
+        publish: Publisher = publish_nowhere,
     ) -> None:
         self._store = store
         self._pools = pools
@@ -79,8 +85,8 @@ class PoolKeeper:
             if newest.completed_at is None:
                 await self._store.proxies.note_refresh_ends()
                 progress = await self._store.proxies.progress(newest.job_id)
-            if progress != self._mirrored:
-                await self._mirror(progress)
+            # What could not be written is written with the next step.
+            if progress != self._mirrored and await self._mirror(progress):
                 self._mirrored = progress
             if progress.completed_at is not None and progress.job_id != self._published:
                 await self._publish(progress)

@@ -73,7 +73,7 @@ _PROSE = re.compile(r"[^\W\d_]{2,}[^<>{}()=;]*\s[^<>{}()=;]*[^\W_]{2,}")
 
 
 def describe_scripts(page: Page, url: str, plan: CrawlPlan, ask: CrawlReadOptions) -> dict[str, Any]:
-    """Return what a crawl is told about the scripts of a page."""
+    """Describe the scripts of a page for the crawl that fetched it."""
     told: dict[str, Any] = {}
     if plan.strategy == AUTO and (signs := script_signs(page, url)) is not None:
         told["script_signs"] = signs

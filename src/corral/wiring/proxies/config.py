@@ -48,8 +48,8 @@ def refresh_mirror(settings: Settings) -> Mirror:
 
     mirror = RefreshMirror(progress_url(settings))
 
-    async def put(progress: RefreshProgress) -> None:
-        await asyncio.to_thread(mirror.put, progress)
+    async def put(progress: RefreshProgress) -> bool:
+        return await asyncio.to_thread(mirror.put, progress)
 
     return put
 

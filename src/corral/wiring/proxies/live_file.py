@@ -16,7 +16,7 @@ from corral.domain.errors import CorralError
 from corral.domain.net.proxy import OpenProxy
 from corral.domain.proxies.pooled import PooledProxy
 from corral.domain.proxies.refresh import RefreshProgress
-from corral.engine.refresh.keeper import Mirror
+from corral.engine.refresh.keeper import Publisher
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.proxies.config import load_proxy_config
@@ -40,7 +40,7 @@ def export_proxies(settings: Settings, usable: Sequence[PooledProxy], path: Path
     _replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
 
 
-def live_file_writer(settings: Settings, store: Store) -> Mirror:
+def live_file_writer(settings: Settings, store: Store) -> Publisher:
     """Return what writes the file of the configuration when a refresh has ended."""
 
     async def write(_: RefreshProgress) -> None:
