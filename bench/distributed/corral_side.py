@@ -143,7 +143,7 @@ async def _submitted(app: App, runs: Sequence[Drafted]) -> float:
     for start in range(0, len(runs), _BULK):
         batch = runs[start : start + _BULK]
         await app.store.runs.add(batch)
-        app.hints.tell([hint_of(run) for run, _ in batch])
+        app.hints.send([hint_of(run) for run, _ in batch])
     return time.perf_counter() - began
 
 

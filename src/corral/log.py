@@ -1,4 +1,4 @@
-"""One line per event: JSON in a pipe, coloured on a terminal. Control characters are escaped in both."""
+"""Logging: one line per event, as JSON in a pipe, coloured on a terminal. Control characters are escaped in both."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ _hidden: set[str] = set()
 
 
 def hide(secrets: Iterable[str]) -> None:
-    """Values that no line of this process may show."""
+    """Hide these values in every log line of this process."""
     _hidden.update(secrets)
 
 
@@ -29,7 +29,7 @@ def _redact_value(value: Any) -> Any:
 
 
 class _Masking(logging.Formatter):
-    """For the lines of libraries."""
+    """Redacts log lines of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
         return str(_redact_value(super().format(record)))
@@ -43,9 +43,9 @@ def _limit_lengths(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 def ready_logger() -> Any:
-    """For code that logs rarely and may do so before its process has configured a log.
+    """Return a logger for code that logs rarely and may do so before its process has configured logging.
 
-    Without a configuration structlog would write to the standard output, which belongs to the records of a command.
+    Without a configuration structlog would write to standard output, which belongs to the records of a command.
     """
     if not structlog.is_configured():
         configure_logging("warning")

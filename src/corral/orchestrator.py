@@ -43,11 +43,11 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Orchestrator:
-    """Every method can be called repeatedly: a service that is up is not started twice."""
+    """Start and stop services, and start work on sites. Every method can be called repeatedly."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or load_settings()
-        if not structlog.is_configured():  # it would write to standard output, which belongs to the script
+        if not structlog.is_configured():  # otherwise structlog writes to standard output, which belongs to the script
             configure_logging(self.settings.log_level)
         hide(self.settings.secrets())
         self._installation = Installation(self.settings, warn=_warn)
@@ -59,7 +59,7 @@ class Orchestrator:
     # -- the block --------------------------------------------------------------------------------------
 
     def __enter__(self) -> Self:
-        # SIGINT unwinds the block already; without this, SIGTERM would end the process in the middle of it.
+        # Python turns SIGINT into an exception, which unwinds the block; by default SIGTERM ends the process at once.
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             self._handlers[signal.SIGTERM] = signal.signal(signal.SIGTERM, _unwind)
@@ -80,24 +80,24 @@ class Orchestrator:
     def start_redis(self) -> bool:
         """Use the Redis that answers, or start one. Return True once it answers; raise CorralError if it cannot."""
         self._installation.check()
-        return self._up(REDIS)
+        return self._bring_up(REDIS)
 
     def start_celery(self) -> bool:
         """Use the Celery worker that answers, or start one with beat, after the services it needs."""
         self._installation.check()
         self._wants_celery = True
-        return self._up(FIRST_WORKER)
+        return self._bring_up(FIRST_WORKER)
 
     def is_celery_alive(self) -> bool:
         """Return whether a Celery worker answers through the broker: ours, or one that already ran."""
-        return self._supervise().ask(FIRST_WORKER)
+        return self._supervise().check_now(FIRST_WORKER)
 
     def restart_celery_if_dead(self) -> bool:
         """Restart a dead worker; return whether it is alive. A worker that only does not answer is left running."""
         supervisor = self._supervise()
-        if not supervisor.is_running(FIRST_WORKER) and not supervisor.ask(FIRST_WORKER):
+        if not supervisor.is_running(FIRST_WORKER) and not supervisor.check_now(FIRST_WORKER):
             supervisor.want_anew(FIRST_WORKER)
-        return self._up(FIRST_WORKER)
+        return self._bring_up(FIRST_WORKER)
 
     def stop_all(self) -> None:
         """Stop the services that were started here: the worker, then Redis. A second signal kills them."""
@@ -111,7 +111,7 @@ class Orchestrator:
             with _stop_now_on_signals(supervisor.stop_now.set):
                 supervisor.close()
 
-    def _up(self, name: str) -> bool:
+    def _bring_up(self, name: str) -> bool:
         supervisor = self._supervise()
         supervisor.want([name])
         supervisor.wait_up([name])
@@ -135,12 +135,12 @@ class Orchestrator:
         return self._sites().start(sites)
 
     def get_scraping_progress(self, job_id: str) -> dict[str, Any]:
-        """{job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
-        finished_at}, from the rows of the job."""
+        """Return {job_id, site, status, total, done, failed, skipped, pending, percent, error_rate, health, started_at,
+        finished_at}, read from the rows of the job."""
         return run_in_thread(read_progress(self.settings, job_id))
 
     def _sites(self) -> SiteStarter:
-        """With Celery, its workers execute the runs; without it, a node in a thread of this process does."""
+        """Return the starter of runs for sites: Celery workers execute them, or a node in a thread of this process."""
         is_celery = self.settings.transport is Transport.CELERY or self._wants_celery
         if is_celery:
             return CelerySites(self.settings)
@@ -152,7 +152,7 @@ class Orchestrator:
     # -- proxies ----------------------------------------------------------------------------------------
 
     def get_proxy_count(self) -> int:
-        """All proxies of the pool, in any state."""
+        """Return the number of proxies in the pool, in any state."""
         return sum(run_cancellable(count_proxies(self.settings)).values())
 
     def get_usable_proxy_count(self) -> int:
@@ -171,13 +171,13 @@ class Orchestrator:
         return run_cancellable(wait_for_proxies(self._with_hints(), min_count, timeout))
 
     def get_refresh_progress(self, job_id: str) -> dict[str, Any]:
-        """{job_id, total_chunks, completed_chunks, failed_chunks, status, started_at, completed_at, result_count,
-        error}, from the rows of the refresh."""
+        """Return {job_id, total_chunks, completed_chunks, failed_chunks, status, started_at, completed_at,
+        result_count, error}, read from the rows of the refresh."""
         view = progress_view(run_cancellable(read_refresh_progress(self.settings, job_id)))
-        return {name: each.isoformat() if isinstance(each, datetime) else each for name, each in view.items()}
+        return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in view.items()}
 
     def _with_hints(self) -> Settings:
-        """Tell the Celery worker of new runs, if there is one."""
+        """Return settings that announce new runs to the Celery worker, if one is alive."""
         if self._supervisor is None or not self.is_celery_alive():
             return self.settings
         return self.settings.model_copy(update={"transport": Transport.CELERY})
@@ -193,7 +193,7 @@ def _unwind(*_: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _stop_now_on_signals(stop_now: Callable[[], None]) -> Iterator[None]:
-    """A signal during the stop must not abort it; it only makes it quicker."""
+    """Make signals inside the block hasten the stop instead of aborting it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

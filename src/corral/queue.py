@@ -28,7 +28,7 @@ _STOPS = (signal.SIGINT, signal.SIGTERM)
 class ScraperOrchestrator:
     """Executes the tasks of a queue file by priority, at most `max_concurrent` at once.
 
-    State lies in the data folder of the settings: a task that completed is not executed again, and an interrupted
+    State is stored in the data folder of the settings: a task that completed is not executed again, and an interrupted
     queue continues with the next call.
     """
 
@@ -42,7 +42,7 @@ class ScraperOrchestrator:
         settings: Settings | None = None,
     ) -> None:
         if max_concurrent < 1:
-            raise BadInput("max_concurrent is at least 1", field="max_concurrent")
+            raise BadInput("max_concurrent must be at least 1", field="max_concurrent")
         self.settings = settings or load_settings()
         self.task_queue_file = Path(task_queue_file)
         self.scraper_config_file = Path(scraper_config_file)
@@ -53,7 +53,7 @@ class ScraperOrchestrator:
     def execute_all_tasks(self, priority_filter: str | Priority | None = None) -> dict[str, Any]:
         """Execute the tasks, of one priority if a filter is given, and return the statistics.
 
-        SIGINT and SIGTERM let running tasks finish and start nothing more; what has not run counts as skipped.
+        After SIGINT or SIGTERM running tasks finish and no more start; tasks that did not run count as skipped.
         """
         order = QueueOrder(
             self.task_queue_file, self.scraper_config_file, _priority_of(priority_filter), self.max_concurrent
@@ -80,7 +80,7 @@ class ScraperOrchestrator:
         async with open_queue(self.settings, order, file, scrapers) as (app, session):
             report = await session.import_tasks()
             work = asyncio.ensure_future(session.drain(_Silent()))
-            with _stopping(work):
+            with _cancel_on_signals(work):
                 try:
                     await work
                 except asyncio.CancelledError:
@@ -95,18 +95,18 @@ class _Silent:
     def tick(self, running: int) -> None: ...
 
 
-def _priority_of(given: str | Priority | None) -> Priority | None:
-    if given is None or isinstance(given, Priority):
-        return given
+def _priority_of(value: str | Priority | None) -> Priority | None:
+    if value is None or isinstance(value, Priority):
+        return value
     try:
-        return parse_priority(given)
+        return parse_priority(value)
     except ValueError as error:
         raise BadInput(str(error), field="priority_filter") from None
 
 
 @contextmanager
-def _stopping(work: asyncio.Future[None]) -> Iterator[None]:
-    """Signals end the work, where this is the main thread."""
+def _cancel_on_signals(work: asyncio.Future[None]) -> Iterator[None]:
+    """Cancel the work on a stop signal. Only the main thread can install signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -121,7 +121,7 @@ def _stopping(work: asyncio.Future[None]) -> Iterator[None]:
 
 
 def _wait_for(work: Coroutine[Any, Any, T]) -> T:
-    """Run the coroutine, also where the caller has a running event loop."""
+    """Run the coroutine, in a thread if the caller has a running event loop."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

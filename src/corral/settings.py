@@ -26,7 +26,7 @@ from corral.domain.net.http_cache import CacheMode
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 _PREFIX = "APP_"
-# Of lines it cannot read: we report our own, and those of others are not our business.
+# Silences dotenv about lines that it cannot read: we report our own lines, and ignore those of other programs.
 logging.getLogger("dotenv.main").setLevel(logging.ERROR)
 # Former names of settings, without the prefix. They keep working; documentation and messages use the current names.
 FORMER_NAMES = {
@@ -48,7 +48,7 @@ class Settings(BaseSettings):
         env_prefix=_PREFIX, env_file=".env", frozen=True, extra="ignore", env_ignore_empty=True
     )
 
-    data_dir: Path = Field(Path("var"), description="where everything that lasts lies")
+    data_dir: Path = Field(Path("var"), description="folder of everything that Corral stores")
     database_url: str | None = Field(None, repr=False, description="default: SQLite in the data folder")
     redis_url: str = Field("redis://127.0.0.1:6379/0", repr=False, description="used by the distributed mode")
     transport: Transport = Field(
@@ -65,7 +65,7 @@ class Settings(BaseSettings):
         description="a worker process larger than this is replaced; default: by available memory; 0: no limit",
     )
     data_inventory: Path = Field(
-        Path("config/data_inventory.yaml"), description="the sources that reconciliation compares with what is there"
+        Path("config/data_inventory.yaml"), description="the sources whose data reconciliation checks for gaps"
     )
     scraper_config: Path = Field(
         Path("config/scraper_config.yaml"), description="the scrapers of the queue; see the how-to on the queue"
@@ -131,7 +131,7 @@ class Settings(BaseSettings):
         (), description="private targets jobs may reach: comma-separated CIDR:port, port may be *"
     )
     workflow_modules: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="modules whose functions workflows over HTTP may call, comma-separated; packages count whole"
+        (), description="modules whose functions workflows over HTTP may call, comma-separated, or whole packages"
     )
     proxy_config: Path = Field(
         Path("config/proxies.yaml"), description="sources, checks and tiers of the proxy pool, and policies of sites"
@@ -160,7 +160,7 @@ class Settings(BaseSettings):
         None, description="mail server of alerts: smtp:// or smtps://[user:password@]host[:port]"
     )
     smtp_from: str | None = Field(
-        None, max_length=255, pattern=r"^[^\s@<>]+@[A-Za-z0-9.-]+$", description="their sender"
+        None, max_length=255, pattern=r"^[^\s@<>]+@[A-Za-z0-9.-]+$", description="sender address of alert mails"
     )
 
     vault_key: SecretStr | None = Field(
@@ -171,11 +171,11 @@ class Settings(BaseSettings):
         None, repr=False, min_length=16, description="token for read and write access over HTTP"
     )
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="names with a dot by which an API without a token may be called; comma-separated"
+        (), description="host names with a dot that clients may use for an API without a token; comma-separated"
     )
 
     trusted_proxies: Annotated[tuple[Network, ...], NoDecode] = Field(
-        (), description="proxies in front of the API whose X-Forwarded-For is believed: comma-separated CIDRs"
+        (), description="proxies in front of the API whose X-Forwarded-For is trusted: comma-separated CIDRs"
     )
     api_max_body_bytes: int = Field(1024 * 1024, ge=1024, le=64 * 1024**2, description="largest body of a request")
     api_max_header_bytes: int = Field(
@@ -207,9 +207,9 @@ class Settings(BaseSettings):
     dataset_retention_days: float | None = Field(None, gt=0, description="forget dataset builds not run for this long")
 
     http_cache: CacheMode = Field(CacheMode.OFF, description="off, revalidate or replay")
-    http_cache_max_bytes: int = Field(512 * 1024**2, ge=1024**2, description="room for answers in the cache")
+    http_cache_max_bytes: int = Field(512 * 1024**2, ge=1024**2, description="maximum size of the cache")
     artifacts_max_bytes: int = Field(
-        1024**3, ge=0, description="room for screenshots and HTML of failed browser runs; 0 keeps none"
+        1024**3, ge=0, description="maximum size of screenshots and HTML of failed browser runs; 0 keeps none"
     )
 
     log_level: str = Field("info", pattern="^(debug|info|warning|error)$")
@@ -223,7 +223,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Former names come last, so that a current name wins wherever it is set."""
+        """Return the sources in order of precedence; former names come last, so that a current name always wins."""
         former = _FormerNames(settings_cls, (env_settings, dotenv_settings))
         return init_settings, env_settings, dotenv_settings, former
 
@@ -255,12 +255,12 @@ class Settings(BaseSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_redis_is_enough(cls, given: Any) -> Any:
-        """With APP_REDIS_URL and no broker address, the broker is database 1 of that Redis."""
-        if isinstance(given, dict) and given.get("redis_url") and not given.get("celery_broker_url"):
-            beside = urlunsplit(urlsplit(str(given["redis_url"]))._replace(path="/1"))
-            return {**given, "celery_broker_url": beside}
-        return given
+    def _derive_broker_url(cls, values: Any) -> Any:
+        """Use database 1 of APP_REDIS_URL as the broker if no broker address is set."""
+        if isinstance(values, dict) and values.get("redis_url") and not values.get("celery_broker_url"):
+            broker_url = urlunsplit(urlsplit(str(values["redis_url"]))._replace(path="/1"))
+            return {**values, "celery_broker_url": broker_url}
+        return values
 
     @field_validator("smtp_url")
     @classmethod
@@ -277,13 +277,13 @@ class Settings(BaseSettings):
         return self
 
     def secrets(self) -> list[str]:
-        """Values that must appear in nothing we write: tokens, keys, and the passwords inside addresses."""
-        given = [self.read_token, self.write_token]
-        given += self.vault_key.get_secret_value().split(",") if self.vault_key else []
+        """Return the values that must never appear in output: tokens, keys, and the passwords inside addresses."""
+        secrets = [self.read_token, self.write_token]
+        secrets += self.vault_key.get_secret_value().split(",") if self.vault_key else []
         smtp_url = self.smtp_url.get_secret_value() if self.smtp_url else ""
         urls = (self.store_url, self.redis_url, self.celery_broker_url, smtp_url)
         passwords = [urlsplit(url).password for url in urls]
-        return [text for text in (*given, *passwords, *(unquote(each) for each in passwords if each)) if text]
+        return [text for text in (*secrets, *passwords, *(unquote(each) for each in passwords if each)) if text]
 
     @property
     def agent(self) -> str:
@@ -318,8 +318,8 @@ class _FormerNames(PydanticBaseSettingsSource):
         return self._find(FORMER_NAMES[field_name]), field_name, False
 
     def __call__(self) -> dict[str, Any]:
-        given = {name: self._find(former) for name, former in FORMER_NAMES.items()}
-        for name, value in given.items():
+        values = {name: self._find(former) for name, former in FORMER_NAMES.items()}
+        for name, value in values.items():
             current = self._find(name)
             if value is not None and current is not None and current != value:
                 _log.warning(
@@ -327,15 +327,15 @@ class _FormerNames(PydanticBaseSettingsSource):
                     _PREFIX + FORMER_NAMES[name].upper(),
                     _PREFIX + name.upper(),
                 )
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _find(self, name: str) -> str | None:
-        found = (variables.get((_PREFIX + name).lower()) for variables in self._variables)
-        return next((value for value in found if value is not None), None)
+        candidates = (variables.get((_PREFIX + name).lower()) for variables in self._variables)
+        return next((value for value in candidates if value is not None), None)
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings, or BadConfiguration with every problem found."""
+    """Return the settings; raise BadConfiguration with every problem."""
     names, unread = _read_dotenv()
     problems = unread + _typos(names)
     try:
@@ -348,13 +348,13 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def _typos(in_dotenv: list[str]) -> list[str]:
-    """Names with our prefix that mean nothing: most likely a typing error that would be ignored silently."""
+    """Return a problem for each unknown name with our prefix: most likely a typing error, otherwise ignored."""
     known = {_PREFIX + name.upper() for name in Settings.model_fields}
     former = {_PREFIX + name.upper() for name in FORMER_NAMES.values()}
-    found = {name: "the environment" for name in os.environ if name.upper().startswith(_PREFIX)}
-    found |= dict.fromkeys(in_dotenv, ".env")
+    sources = {name: "the environment" for name in os.environ if name.upper().startswith(_PREFIX)}
+    sources |= dict.fromkeys(in_dotenv, ".env")
     problems = []
-    for name, where in sorted(found.items()):
+    for name, where in sorted(sources.items()):
         if name.upper() in known | former:
             continue
         close = difflib.get_close_matches(name.upper(), known, n=1)
@@ -364,7 +364,7 @@ def _typos(in_dotenv: list[str]) -> list[str]:
 
 
 def _read_dotenv() -> tuple[list[str], list[str]]:
-    """Our names in `.env`, read as the settings themselves are, and what is wrong with our lines of it."""
+    """Return our names in `.env`, parsed as pydantic parses it, and the problems of our lines in it."""
     path = Path(".env")
     if not path.is_file():
         return [], []
@@ -381,7 +381,7 @@ def _read_dotenv() -> tuple[list[str], list[str]]:
 
 
 def _is_ours(binding: Binding) -> bool:
-    """By its name, or by its text where not even the name could be read. Others may keep theirs in the same file."""
+    """Return whether the name of a line has our prefix, or its text if the name is unreadable. Others are ignored."""
     name = binding.key or binding.original.string.strip().removeprefix("export").strip()
     return name.upper().startswith(_PREFIX)
 
@@ -393,5 +393,5 @@ def _describe(error: Any, in_dotenv: list[str]) -> str:
         return message
     value = "***" if any(word in name.lower() for word in _SECRET_WORDS) else repr(error["input"])[:80]
     former = _PREFIX + FORMER_NAMES.get(str(error["loc"][0]), "").upper()
-    is_former = name not in (given := {each.upper() for each in (*os.environ, *in_dotenv)}) and former in given
+    is_former = name not in (present := {each.upper() for each in (*os.environ, *in_dotenv)}) and former in present
     return f"{name}={value}{f' (given as {former})' if is_former else ''}: {message}"

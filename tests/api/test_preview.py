@@ -300,7 +300,7 @@ def test_a_list_is_followed_to_its_items_and_its_next_page(stack: Stack) -> None
     "path, more, told",
     [
         ("/articles", {"item_links": ".nothing"}, "matches nothing"),
-        ("/articles", {"item_links": "li.article"}, "none has an address"),
+        ("/articles", {"item_links": "li.article"}, "none has a URL"),
         ("/articles?page=6", {"item_links": "li.article a", "pagination": "a[rel=next]"}, "pagination matches no link"),
     ],
 )

@@ -21,7 +21,7 @@ def test_hints_are_given_again_once_the_broker_is_back() -> None:
             _until_told(hints, broker.url(1))
             for _ in range(2):
                 broker.kill()
-                hints.tell([HINT])
+                hints.send([HINT])
                 time.sleep(1.5)  # it tries, and tries anew
                 broker.start()
                 _until_told(hints, broker.url(1))
@@ -35,5 +35,5 @@ def _until_told(hints: CeleryHints, url: str) -> None:
         client.delete(Queue.HTTP.value)
         while not client.llen(Queue.HTTP.value):
             assert time.monotonic() < deadline, "nothing is told any more"
-            hints.tell([HINT])
+            hints.send([HINT])
             time.sleep(0.2)

@@ -160,8 +160,8 @@ MUTANTS = [
     Mutant(
         "more runs are claimed than fit",
         f"{ENGINE}/node/assign.py",
-        "total = len(usable) * self._limits.runs\n",
-        "total = len(usable) * self._limits.runs * 2\n",
+        "capacity = len(usable) * self._limits.runs\n",
+        "capacity = len(usable) * self._limits.runs * 2\n",
         "tests/engine/node/test_node.py -k no_more_runs",
     ),
     Mutant(
@@ -195,7 +195,7 @@ MUTANTS = [
     Mutant(
         "the first crash of a browser counts as an attempt",
         f"{DOMAIN}/runs/retry.py",
-        "    if _fell_with_its_browser(run, outcome) or",
+        "    if _is_first_browser_crash(run, outcome) or",
         "    if",
         "tests/domain/runs/test_retry.py -k crashes",
     ),

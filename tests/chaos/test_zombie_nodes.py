@@ -94,7 +94,7 @@ async def stop_between_commits(pid: int, url: str) -> None:
         os.kill(pid, signal.SIGSTOP)
         await until(lambda: is_stopped(pid))
         if lock.try_take():
-            lock.give_back()
+            lock.release()
             lock.close()
             return
         os.kill(pid, signal.SIGCONT)

@@ -342,7 +342,7 @@ async def test_a_full_disk_stops_a_build_which_continues_when_there_is_room(
         async with open_builder(tmp_path) as builder:
             document = config(site, urls(site, "/cat.jpg"))
             with monkeypatch.context() as patch:
-                patch.setattr(packs, "_KEPT_FREE_BYTES", 2**62)
+                patch.setattr(packs, "_RESERVED_BYTES", 2**62)
                 failed = await builder.build(document)
             assert isinstance(failed, Failed)
             assert (failed.detail, "nearly full" in failed.message) == ("disk", True)

@@ -11,14 +11,14 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
 from corral.domain.runs.payload.selftest import SelftestPayload
 from corral.domain.runs.run import Lease
-from corral.engine.oneshot import OneShotWorkers, errand
+from corral.engine.oneshot import OneShotWorkers, draft_lease
 from corral.wiring.options import worker_config
 from tests.engine.builders import settings_for
 from tests.waiting import until
 
 
 def a_selftest(do: str, **payload: Any) -> Lease:
-    return errand("selftest", SelftestPayload(do, **payload), Strategy.HTTP, None)
+    return draft_lease("selftest", SelftestPayload(do, **payload), Strategy.HTTP, None)
 
 
 def workers() -> set[int]:

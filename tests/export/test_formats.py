@@ -42,7 +42,7 @@ RECORDS: list[dict[str, Any]] = [
 
 def write(kind: Format, records: list[dict[str, Any]], asked: tuple[str, ...] = ()) -> bytes:
     columns, out = Columns(asked), Outbox()
-    columns.look_at(records)
+    columns.scan(records)
     writer = writer_for(kind, out, columns)
     for start in range(0, len(records), 7):
         writer.add(records[start : start + 7])
@@ -195,7 +195,7 @@ def test_texts_too_long_for_a_cell_go_on_in_the_next_column() -> None:
 def test_more_rows_than_a_sheet_takes_go_on_in_the_next_sheet() -> None:
     columns, out = Columns(), Outbox()
     records = [{"n": number} for number in range(10)]
-    columns.look_at(records)
+    columns.scan(records)
     writer = XlsxWriter(out, columns, sheet_rows=5)
     assert writer.add(records) == 10
     writer.end()
@@ -210,10 +210,10 @@ def test_more_rows_than_a_sheet_takes_go_on_in_the_next_sheet() -> None:
 def test_what_no_table_can_hold_is_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns_module, "MAX_COLUMNS", 3)
     with pytest.raises(BadInput, match="different fields") as refused:
-        Columns().look_at([{f"key {number}": 1} for number in range(5)])
+        Columns().scan([{f"key {number}": 1} for number in range(5)])
     assert "jsonl" in str(refused.value.hint)
     columns, out = Columns(), Outbox()
-    columns.look_at([{"a": "x"}])
+    columns.scan([{"a": "x"}])
     columns["a"].longest = 16_385 * CELL_CHARS
     with pytest.raises(BadInput, match="columns and a sheet of Excel has 16,384"):
         writer_for(Format.XLSX, out, columns)
@@ -223,7 +223,7 @@ def test_what_no_table_can_hold_is_refused_before_anything_is_written(monkeypatc
 @pytest.mark.parametrize("kind", [Format.CSV, Format.PARQUET, Format.XLSX])
 def test_a_record_that_came_after_the_columns_were_found_is_left_out_where_it_does_not_fit(kind: Format) -> None:
     columns, out = Columns(), Outbox()
-    columns.look_at([{"a": 1, "t": "x"}])
+    columns.scan([{"a": 1, "t": "x"}])
     writer = writer_for(kind, out, columns)
     fits = {"a": 2, "t": ""}
     assert writer.add([{"a": 1, "t": "x"}, {"a": "text"}, {"b": 1}, {"t": "longer"}, fits]) == 2

@@ -42,7 +42,7 @@ def read_links(
     body = "".join(f'<a href="{each}">x</a>' for each in references)
     ask = CrawlReadOptions(packed or plan(), depth, 1, time.monotonic())
     headers = (("content-type", "text/html; charset=utf-8"),)
-    request = ReadRequest(body.encode(), base, base, headers=headers, is_judged=False, crawl=ask)
+    request = ReadRequest(body.encode(), base, base, headers=headers, should_classify=False, crawl=ask)
     read = read_page(request, READ_TIME, memory=memory)
     assert read.crawl_page is not None
     return list(read.crawl_page["found"])

@@ -30,9 +30,9 @@ def test_a_long_list_is_counted_whole_and_shown_in_part() -> None:
     "found, told",
     [
         (ListFound(0, ()), "matches nothing"),
-        (ListFound(4, ()), "matches 4 elements and none has an address"),
-        (ListFound(2, ("mailto:a@b.example", "https://shop.example/a")), "1 of 2 links are none that can be fetched"),
-        (ListFound(3, ("https://shop.example/a",) * 3), "all 3 links lead to the same address"),
+        (ListFound(4, ()), "matches 4 elements and none has a URL"),
+        (ListFound(2, ("mailto:a@b.example", "https://shop.example/a")), "1 of 2 links cannot be fetched"),
+        (ListFound(3, ("https://shop.example/a",) * 3), "all 3 links lead to the same URL"),
         (ListFound(2, ("https://shop.example/a", PAGE + "#x")), "leads to this page itself"),
         (
             ListFound(3, ("https://shop.example/a", "https://ads.example/b", "https://ads.example/c")),

@@ -83,16 +83,16 @@ def test_a_wall_behind_a_good_status_is_seen_through() -> None:
 
 
 def test_nobody_is_judged_who_is_not_to_be() -> None:
-    request = ReadRequest(LAMP, URL, URL, 404, (), (TITLE,), is_judged=False)
+    request = ReadRequest(LAMP, URL, URL, 404, (), (TITLE,), should_classify=False)
     assert read_page(request, READ_TIME).failure is None
 
 
 def test_a_first_look_answers_one_question() -> None:
     shell = b"<title>App</title><div id=root></div><script src=/a.js></script>"
-    looked = [ReadRequest(body, URL, URL, fields=(FieldSpec("price"),), looks_only=True) for body in (shell, LAMP)]
+    looked = [ReadRequest(body, URL, URL, fields=(FieldSpec("price"),), is_shell_check=True) for body in (shell, LAMP)]
     assert [read_page(request, READ_TIME).is_shell for request in looked] == [True, False]
     assert read_page(looked[0], READ_TIME).record == {}
-    deep = ReadRequest(b"<div id=root>" * 20_000, URL, URL, looks_only=True)
+    deep = ReadRequest(b"<div id=root>" * 20_000, URL, URL, is_shell_check=True)
     assert not read_page(deep, READ_TIME).is_shell
 
 

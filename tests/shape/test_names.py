@@ -34,6 +34,26 @@ _IRREGULAR = frozenset(
     }
 )
 _VERBS_IN_ED = frozenset({"embed", "exceed", "feed", "need", "proceed", "seed", "speed", "succeed"})
+# Names that say neither what a value is nor where it comes from.
+_VAGUE = frozenset(
+    {
+        "asked",
+        "dealt",
+        "given",
+        "heard",
+        "judged",
+        "kept",
+        "looked",
+        "place",
+        "places",
+        "said",
+        "shown",
+        "taken",
+        "told",
+    }
+)
+# Stored or sent under these names, or a word of the field.
+_STORED = frozenset({"KEPT", "asked_pages", "given_name", "is_end_shown", "kept"})
 _PROSE = re.compile(r"\b(?:whoever|nobody|somebody|so many|so long|so much(?! as))\b", re.IGNORECASE)
 
 
@@ -66,6 +86,26 @@ def test_functions_are_verbs() -> None:
         if is_participle(node.name)
     ]
     assert not named, "name what they do:\n" + "\n".join(named)
+
+
+def list_assigned_names(path: Path) -> Iterator[tuple[int, str]]:
+    """Variables, parameters and attributes that a module assigns, with their lines."""
+    for node in ast.walk(parse(path)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield node.lineno, name
+            case ast.arg(arg=name):
+                yield node.lineno, name
+
+
+def test_variables_name_what_they_hold() -> None:
+    vague = [
+        f"{relative(path)}:{line} {name}"
+        for path in modules()
+        for line, name in list_assigned_names(path)
+        if name not in _STORED and _VAGUE & set(name.strip("_").lower().split("_"))
+    ]
+    assert not vague, "name what they hold:\n" + "\n".join(vague)
 
 
 def test_each_public_class_name_is_defined_once() -> None:

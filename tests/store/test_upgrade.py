@@ -16,11 +16,11 @@ from tests.store.sharing import Worker, done, helpers
 async def _check_rest(store: Store) -> None:
     host = await store.hosts.get("h0.test")
     assert host is not None
-    assert (host.failures, host.said.concurrency) == (2, 3)
+    assert (host.failures, host.pace_override.concurrency) == (2, 3)
     [memory] = await store.sites.memories("h0.test")
     assert (memory.requested, memory.found) == (4, 3)
     assert (await store.sessions.get("session-1")).name == "login"
-    assert await store.runs.is_kept(CRAWL)
+    assert await store.runs.is_pinned(CRAWL)
     [page] = await store.pages.next_batch(CRAWL, 0)
     assert (page.url, page.requested_url) == ("http://h0.test/b", "http://h0.test/a")
     assert [await store.maintenance.purge(), await store.maintenance.purge()] == [True, False], "one was left to purge"

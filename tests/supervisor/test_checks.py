@@ -10,10 +10,10 @@ import redis
 
 from corral.supervisor.checks import (
     INSTANCE_KEY,
+    address_of,
     celery_health,
     claim_instance,
     http_health,
-    place_of,
     postgres_answers,
     postgres_health,
     redis_health,
@@ -58,8 +58,8 @@ def test_what_is_no_redis_is_said_to_be_none() -> None:
     with serve_words(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         other = redis_health(f"redis://127.0.0.1:{port}/0")
     assert other.hopeless
-    assert f"what answers at 127.0.0.1:{port} is no Redis" in other.problem
-    assert "cannot be understood" in redis_health("redis://127.0.0.1/0?db=nine").problem
+    assert f"the server at 127.0.0.1:{port} is not Redis" in other.problem
+    assert "is malformed" in redis_health("redis://127.0.0.1/0?db=nine").problem
     with serve_words(b"") as port:
         mute = redis_health(f"redis://127.0.0.1:{port}/0")
     assert (mute.is_there, mute.hopeless) == (True, False)
@@ -104,7 +104,7 @@ def test_the_api_is_ready_when_it_says_so() -> None:
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         assert http_health("127.0.0.1", server.server_port) == WELL
-        assert "/health says 503" in http_health("127.0.0.1", server.server_port, "/health").problem
+        assert "/health answers 503" in http_health("127.0.0.1", server.server_port, "/health").problem
         server.shutdown()
     assert "does not answer" in http_health("127.0.0.1", free_port()).problem
 
@@ -123,4 +123,4 @@ def test_a_worker_is_alive_when_it_answers() -> None:
     [("redis://:secret@host:1/0", "host:1"), ("unix:///run/redis.sock", "/run/redis.sock"), ("redis://host", "host")],
 )
 def test_no_password_is_shown(url: str, place: str) -> None:
-    assert place_of(url) == place
+    assert address_of(url) == place

@@ -57,7 +57,7 @@ def test_services_start_in_order_and_stop_in_reverse(tmp_path: Path, supervising
         *(f"start {name}" for name in ("redis", "worker", "api")),
         *(f"stop {name}" for name in ("api", "worker", "redis")),
     ]
-    told = [(each.name, each.state) for each in supervisor.news]
+    told = [(each.name, each.state) for each in supervisor.changes]
     assert [(name, state.value) for name, state in told if state in (ServiceState.UP, ServiceState.STOPPED)] == [
         *((name, "up") for name in ("redis", "worker", "api")),
         *((name, "stopped") for name in ("api", "worker", "redis")),
@@ -137,7 +137,7 @@ def test_what_was_never_well_is_given_up_with_its_last_words(tmp_path: Path, sup
     command = shell("echo no such thing >&2; exit 78")
     supervisor = supervising(Service("api", lambda _: NEVER_WELL, command=command, adopts=Adopts.NEVER))
     supervisor.want(["api"])
-    with pytest.raises(BadConfiguration, match=r"api: it ended with exit code 78; its last words: no such thing; see "):
+    with pytest.raises(BadConfiguration, match=r"api: it ended with exit code 78; last output: no such thing; see "):
         supervisor.wait_up(["api"])
 
 
@@ -188,7 +188,7 @@ def test_what_cannot_be_started_at_all_is_said(
     (tmp_path / "log/unheard.log").mkdir()  # nothing can be written there
     supervisor = supervising(missing, unheard)
     supervisor.want(["missing", "unheard"])
-    with pytest.raises(ServiceFailed, match=r"exit code 127; its last words: /no/such/program cannot"):
+    with pytest.raises(ServiceFailed, match=r"exit code 127; last output: /no/such/program cannot"):
         supervisor.wait_up(["missing"])
     with pytest.raises(ServiceFailed, match="unheard: it cannot be started: Is a directory"):
         supervisor.wait_up(["unheard"])

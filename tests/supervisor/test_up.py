@@ -51,7 +51,7 @@ def test_a_broker_that_is_no_redis_is_refused(corral: Corral) -> None:
     assert "a Redis has numbers" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:1/corral")
     assert "cannot be read" in up_refused(corral, APP_CELERY_BROKER_URL="redis://127.0.0.1:port/1")
     with serve_words(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
-        assert f"what answers at 127.0.0.1:{port} is no Redis" in up_refused(corral, **broker(port))
+        assert f"the server at 127.0.0.1:{port} is not Redis" in up_refused(corral, **broker(port))
 
 
 def test_a_missing_redis_server_is_named_with_what_to_install(corral: Corral, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The application: routes, limits, error shape, dashboard."""
+"""Build the application: routes, limits, error handlers, dashboard."""
 
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
@@ -53,7 +53,7 @@ _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; "
     "font-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 )
-# The API reference styles its parts inline; it shows our own schema only.
+# The API reference uses inline styles; it shows only our own schema.
 _DOCS_CSP = _CSP.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'")
 # Fixed paths such as /jobs/runs before /jobs/{job_id}.
 _ROUTERS = (
@@ -127,8 +127,8 @@ async def _root(request: Request) -> Response:
     accept = request.headers.get("accept", "")
     if "application/json" not in accept or "text/html" in accept:
         return await _page("index.html", _CSP)()
-    told = {"name": "Corral", "version": corral.__version__, "status": "running", "docs": "/docs"}
-    return render.answer(told)
+    description = {"name": "Corral", "version": corral.__version__, "status": "running", "docs": "/docs"}
+    return render.answer(description)
 
 
 def _page(name: str, policy: str) -> Callable[[], Awaitable[Response]]:

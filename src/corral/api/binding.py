@@ -1,10 +1,10 @@
-"""Taking the port, before anything else is loaded or started."""
+"""Bind the port, before anything else is loaded or started."""
 
 import socket
 
 from corral.domain.errors import BadConfiguration
 
-# Connections that the kernel completes while the event loop is busy; beyond it a client tries again after a second.
+# Connections that the kernel completes while the event loop is busy; a client beyond this retries after a second.
 BACKLOG = 8192
 _RECEIVE_BUFFER_BYTES = 32 * 1024
 

@@ -1,4 +1,4 @@
-"""Dependencies of routes: the application's parts, ids, pages, idempotency keys."""
+"""Dependencies of routes: the application, ids, pages, idempotency keys."""
 
 import hashlib
 from typing import Annotated, cast

@@ -1,4 +1,4 @@
-"""Files as answers: written while they are read, and only as quickly."""
+"""Stream exports as files: each is written only as fast as the client reads it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -15,8 +15,8 @@ from corral.export.stream import Export, chunks
 log = structlog.get_logger()
 
 MAX_EXPORTS = 8
-_LOOK_EVERY_S = 0.5
-# Scraped content: a browser stores it and does nothing else with it.
+_CHECK_EVERY_S = 0.5
+# Scraped content: a browser may only save it.
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; sandbox",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -44,7 +44,7 @@ class Exports:
 
 
 async def answer(request: Request, export: Export) -> Response:
-    """Stream the records of a run, or only its changes. Raise what can be known before the first byte."""
+    """Stream the records of a run, or only its changes. Raise errors before the first byte where possible."""
     run, kind = export.run, export.format
     export.check()
     name = "run" if export.changes is None else "changes"
@@ -65,7 +65,7 @@ async def _first(request: Request, pieces: AsyncGenerator[bytes, None]) -> bytes
     reading = asyncio.ensure_future(anext(pieces))
     try:
         while not reading.done():
-            await asyncio.wait({reading}, timeout=_LOOK_EVERY_S)
+            await asyncio.wait({reading}, timeout=_CHECK_EVERY_S)
             if not reading.done() and await request.is_disconnected():
                 return None
         return await reading
@@ -87,7 +87,7 @@ class _Delivery(StreamingResponse):
         except ClientDisconnect:
             log.info("export_not_read_to_end")
         except CorralError as error:
-            # The connection is closed in the middle of the answer, so that half a file is not taken for a whole one.
+            # Close the connection in the middle of the answer, so that a client can tell an incomplete file.
             log.error("export_failed", reason=error.message)
         finally:
             await self._pieces.aclose()

@@ -1,4 +1,4 @@
-"""Prometheus numbers of this process."""
+"""Prometheus metrics of this process."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, generate_latest
 
@@ -23,14 +23,14 @@ class Metrics:
         self._database_up = Gauge("corral_database_up", "1 where the database answers", registry=self._registry)
 
     def count(self, method: str, status: int) -> None:
-        known = method if method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
-        self._requests.labels(known, str(status)).inc()
+        label = method if method in ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS") else "other"
+        self._requests.labels(label, str(status)).inc()
 
     async def render(self, app: App) -> bytes:
         try:
             for state, number in (await app.store.runs.count_live()).items():
                 self._runs.labels(state).set(number)
-            await self._fleet.look(app)
+            await self._fleet.update(app)
             self._database_up.set(1)
         except StorageError:
             self._database_up.set(0)

@@ -5,13 +5,13 @@ from prometheus_client import CollectorRegistry, Gauge
 from corral.domain.runs.node import NodeState, QueueNow
 from corral.wiring.app import App
 
-_MOST_NODES = 1000
+_MAX_NODES = 1000
 
 
 class FleetMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
-        def gauge(name: str, what: str, *labels: str) -> Gauge:
-            return Gauge(name, what, labels, registry=registry)
+        def gauge(name: str, help_text: str, *labels: str) -> Gauge:
+            return Gauge(name, help_text, labels, registry=registry)
 
         self._nodes = gauge("corral_workers", "Nodes on record, by state", "state")
         self._due = gauge("corral_queue_depth", "Runs that are due", "queue", "priority")
@@ -23,17 +23,17 @@ class FleetMetrics:
         )
         self._messages = gauge("corral_broker_messages", "Messages in the broker, where there is one", "queue")
 
-    async def look(self, app: App) -> None:
-        states = [node.state for node in await app.store.nodes.list_all(limit=_MOST_NODES)]
+    async def update(self, app: App) -> None:
+        states = [node.state for node in await app.store.nodes.list_all(limit=_MAX_NODES)]
         for state in NodeState:
             self._nodes.labels(state.value).set(states.count(state))
         for queue in await app.store.runs.count_queues():
-            self._tell(queue)
+            self._set_queue(queue)
         broker = app.broker_now
         for name, number in (broker.messages or {} if broker else {}).items():
             self._messages.labels(name.value).set(number)
 
-    def _tell(self, queue: QueueNow) -> None:
+    def _set_queue(self, queue: QueueNow) -> None:
         name = queue.name.value
         for band in queue.bands:
             labels = (name, band.priority.name.lower())

@@ -1,4 +1,4 @@
-"""The OpenAPI document: routes as FastAPI describes them, with the limits that the server keeps."""
+"""Build the OpenAPI document: the routes as FastAPI describes them, with the limits of the server."""
 
 import asyncio
 
@@ -43,7 +43,7 @@ def describe_limits(settings: Settings) -> str:
 
 
 class Schema:
-    """Build the document once, on first request, in a thread: it would block the event loop."""
+    """Builds the document once, on the first request, in a thread: it would block the event loop."""
 
     def __init__(self, api: FastAPI, settings: Settings) -> None:
         self._api = api
@@ -62,10 +62,10 @@ class Schema:
         problem = ProblemBody.model_json_schema(ref_template="#/components/schemas/{model}")
         document["components"]["schemas"] |= {**problem.pop("$defs"), "ProblemBody": problem}
         document["info"]["x-limits"] = limits_document(self._settings)
-        largest = self._settings.api_max_body_bytes
+        max_bytes = self._settings.api_max_body_bytes
         for operations in document["paths"].values():
             for operation in operations.values():
                 if "requestBody" in operation:
-                    operation["requestBody"]["description"] = f"JSON of at most {largest} bytes"
-                    operation["requestBody"]["x-max-bytes"] = largest
+                    operation["requestBody"]["description"] = f"JSON of at most {max_bytes} bytes"
+                    operation["requestBody"]["x-max-bytes"] = max_bytes
         return render.dumps(document)

@@ -1,4 +1,4 @@
-"""Every error in one shape: what, which, what to do. Never a traceback."""
+"""Answer every error in one format: what, which, what to do. Never a traceback."""
 
 import uuid
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
     (TooManyLooks, 429),
     (TooManyExports, 429),
     (CannotLook, 503),
-    (BadConfiguration, 409),  # of a file that the operator has to mend: neither a fault of the server nor of the body
+    (BadConfiguration, 409),  # of a file that the operator must fix: neither the server nor the body is at fault
     (StorageFull, 507),
     (StorageUnavailable, 503),
     (StorageUnusable, 503),
@@ -55,7 +55,7 @@ _STATUS: tuple[tuple[type[CorralError], int], ...] = (
 )
 # Properties that accept an object or, in short form, a string.
 _OBJECTS = ("FieldRecipe", "SelectorSpec", "LinkSelector", "ItemSelector")
-_MOST_EXAMINED = 200
+_MAX_EXAMINED = 200
 _HTTP_CODES = {404: "not_found", 405: "method_not_allowed", 401: "unauthorized", 403: "forbidden"}
 
 
@@ -75,7 +75,7 @@ def problem(
 
 
 class Refused(Exception):
-    """A request that is answered before it reaches a route."""
+    """Raised to answer a request before it reaches a route."""
 
     def __init__(
         self,
@@ -126,17 +126,19 @@ async def _on_corral_error(request: Request, error: Exception) -> Response:
 
 async def _on_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
-    # There may be as many as a body has values; only the first are named.
+    # A body may have an error per value; only the first are named.
     everything = error.errors()
-    found = _drop_misleading(everything[:_MOST_EXAMINED])
-    fields = [_field(each) for each in found]
-    told = [f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, found, strict=True)]
-    count = len(told) + max(0, len(everything) - _MOST_EXAMINED)
-    more = f" (and {count - 5} more)" if count > 5 else ""
+    errors = _drop_misleading(everything[:_MAX_EXAMINED])
+    fields = [_field(each) for each in errors]
+    messages = [
+        f"{name}: {each['msg']}" if name else str(each["msg"]) for name, each in zip(fields, errors, strict=True)
+    ]
+    count = len(messages) + max(0, len(everything) - _MAX_EXAMINED)
+    suffix = f" (and {count - 5} more)" if count > 5 else ""
     return problem(
         422,
         "bad_input",
-        "; ".join(told[:5])[:2000] + more,
+        "; ".join(messages[:5])[:2000] + suffix,
         request_id=request_id(request),
         field=fields[0] or None,
         hint="see /docs for what is expected",
@@ -144,8 +146,8 @@ async def _on_invalid(request: Request, error: Exception) -> Response:
 
 
 def _drop_misleading(errors: Sequence[Any]) -> Sequence[Any]:
-    """A field may be a name or a recipe; to someone who sent a recipe, "should be a string" is no help."""
-    recipes = {each["loc"][:place] for each in errors if (place := _alternative_at(each["loc"])) is not None}
+    """Drop "should be a string" for a field sent as a recipe: it would be misleading, because a field may be either."""
+    recipes = {each["loc"][:index] for each in errors if (index := _alternative_at(each["loc"])) is not None}
     return [
         each
         for each in errors
@@ -154,8 +156,8 @@ def _drop_misleading(errors: Sequence[Any]) -> Sequence[Any]:
 
 
 def _alternative_at(location: Sequence[Any]) -> int | None:
-    """Where the name of an object stands that could have been a string."""
-    return next((place for place, part in enumerate(location) if any(name in str(part) for name in _OBJECTS)), None)
+    """Return the index of the name of an object that could have been a string; None if there is none."""
+    return next((index for index, part in enumerate(location) if any(name in str(part) for name in _OBJECTS)), None)
 
 
 def _field(error: Any) -> str:

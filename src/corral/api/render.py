@@ -1,4 +1,4 @@
-"""Values to JSON: compact, times in UTC with a Z."""
+"""Render values as compact JSON, with times in UTC and a Z, and encode cursors."""
 
 import base64
 import binascii
@@ -51,10 +51,10 @@ def cursor_of(last_id: str) -> str:
 
 
 def cursor_owner(cursor: str | None) -> str:
-    """Owners are 128 random bits in hex, not UUIDs."""
+    """Return the owner in a cursor: 128 random bits in hex, not a UUID."""
     text = "" if cursor is None else _decode(cursor)
     if cursor is not None and not _OWNER.fullmatch(text):
-        raise _not_ours()
+        raise _bad_cursor()
     return text
 
 
@@ -63,28 +63,28 @@ def cursor_id(cursor: str | None) -> str | None:
         return None
     text = _decode(cursor)
     if not is_id(text):
-        raise _not_ours()
+        raise _bad_cursor()
     return text
 
 
 def cursor_in_parts(cursor: str | None) -> str | None:
-    """The place in a list of two parts: the name of the part, and an id in it or nothing."""
+    """Return the position in a list of two parts: the name of the part, and optionally an id in it."""
     if cursor is None:
         return None
     text = _decode(cursor)
-    part, _, place = text.partition(":")
-    if part not in ("seen", "absent") or (place and not is_id(place)):
-        raise _not_ours()
+    part, _, record_id = text.partition(":")
+    if part not in ("seen", "absent") or (record_id and not is_id(record_id)):
+        raise _bad_cursor()
     return text
 
 
 def cursor_number(cursor: str | None) -> int | None:
-    """Of a listing whose rows have numbers."""
+    """Return the number in the cursor of a list whose rows have numbers."""
     if cursor is None:
         return None
     text = _decode(cursor)
     if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise _not_ours()
+        raise _bad_cursor()
     return int(text)
 
 
@@ -95,5 +95,5 @@ def _decode(cursor: str) -> str:
         return ""
 
 
-def _not_ours() -> BadInput:
-    return BadInput("this cursor is not one of ours", field="cursor", hint="use X-Next-Cursor as it was given")
+def _bad_cursor() -> BadInput:
+    return BadInput("the cursor is not valid", field="cursor", hint="send the value of X-Next-Cursor unchanged")

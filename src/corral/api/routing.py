@@ -1,4 +1,4 @@
-"""How routers are made: each answers with the same errors and refuses the same parameters."""
+"""Build routers that all document the same errors and refuse unknown parameters."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from corral.api.guard.query import check_query
 
 _RETRY_AFTER = {"Retry-After": {"description": "seconds to wait", "schema": {"type": "integer", "minimum": 1}}}
 _ALLOW = {"Allow": {"description": "the methods of this path", "schema": {"type": "string"}}}
-# By its name: given as a model, it would be built anew for every error of every route, which takes half a second.
+# By reference: FastAPI would build a model anew for every error of every route, which takes half a second.
 _PROBLEM = {"application/json": {"schema": {"$ref": "#/components/schemas/ProblemBody"}}}
 _ERRORS: dict[int, tuple[str, dict[str, Any]]] = {
     400: ("Not a valid HTTP request", {}),

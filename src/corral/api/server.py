@@ -1,4 +1,4 @@
-"""Serving the application inside a running event loop."""
+"""Serve the application inside a running event loop."""
 
 import asyncio
 import contextlib
@@ -16,11 +16,11 @@ from corral.api.http.protocol import CountAnswer, GuardedProtocol, MethodsOf
 from corral.wiring.app import App
 
 # Event streams notice a shutdown within half a second; connections still open after this time are closed.
-_FAREWELL_S = 3
+_GRACE_S = 3
 
 
 class Server(uvicorn.Server):
-    """Signals belong to the command that runs us, not to the server."""
+    """A server that leaves signals to the command that runs it."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -36,10 +36,10 @@ def make_server(application: Any, connections: Connections, count: CountAnswer, 
             ws="none",
             log_level="warning",
             access_log=False,
-            timeout_graceful_shutdown=_FAREWELL_S,
+            timeout_graceful_shutdown=_GRACE_S,
             timeout_keep_alive=connections.limits.keep_alive_s,
             server_header=False,
-            # Anybody could write these headers, and with them pass for another client.
+            # Any client could send these headers and pose as another one.
             proxy_headers=False,
             lifespan="off",
             backlog=BACKLOG,
@@ -48,7 +48,7 @@ def make_server(application: Any, connections: Connections, count: CountAnswer, 
 
 
 async def serve(app: App, host: str, port: int, *, stop: asyncio.Event, listening: socket.socket | None = None) -> None:
-    """Until `stop` is set."""
+    """Serve until `stop` is set."""
     api = create_app(app)
     connections: Connections = api.state.connections
     server = make_server(api, connections, api.state.metrics.count, api.state.methods.methods_of)

@@ -1,4 +1,4 @@
-"""Server-sent events: read from the database from a number on, so that nothing is lost or repeated."""
+"""Server-sent events, read from the database after a given number, so that none is lost or repeated."""
 
 import time
 from collections import OrderedDict
@@ -18,7 +18,7 @@ from corral.wiring.app import App
 HEARTBEAT_S = 15.0
 _POLL_S = 0.5
 _BATCH = 500
-_KNOWN_RUNS = 10_000
+_MAX_CACHED_RUNS = 10_000
 
 
 class TooManyStreams(CorralError):
@@ -30,14 +30,14 @@ class TooManyStreams(CorralError):
 
 
 class Streams:
-    """How many are open; a bounded number, because each costs memory and polling."""
+    """Counts the open streams and limits them, because each costs memory and polling."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.open = 0
 
     def describe(self) -> dict[str, Any]:
-        """For `/health`."""
+        """Return the state for `/health`."""
         return {"status": "up" if self.open < self.limit else "full", "open": self.open, "limit": self.limit}
 
 
@@ -49,7 +49,7 @@ class EventStream(StreamingResponse):
         self._streams = streams
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # Checked and counted without giving way to another request in between: the limit is exact.
+        # No await between the check and the increment, so the limit is exact.
         if self._streams.open >= self._streams.limit:
             raise TooManyStreams(self._streams.limit)
         self._streams.open += 1
@@ -79,13 +79,13 @@ class _Heartbeat:
 
 
 async def run_events(app: App, run_id: str, after: int) -> AsyncIterator[bytes]:
-    """One run's history from a number on, live until its terminal event."""
+    """Yield the events of a run after a number, live until its terminal event."""
     heartbeat = _Heartbeat()
     # Sent at once, so that a client knows it is connected before anything happens.
     yield b": connected\n\n"
     while not app.draining:
         try:
-            # In this order: a run seen ended has all its events written already.
+            # In this order: if the run has ended, all its events are written already.
             ended = (await app.store.runs.get(run_id)).state.is_terminal
             found = await app.store.events.of_run(run_id, after, _BATCH)
         except StorageError:
@@ -105,8 +105,8 @@ async def run_events(app: App, run_id: str, after: int) -> AsyncIterator[bytes]:
 
 
 @dataclass(slots=True)
-class Wanted:
-    """Which events a stream brings; None is any."""
+class EventFilter:
+    """The events that a stream sends; None matches any."""
 
     run_id: str | None = None
     level: str | None = None
@@ -114,7 +114,7 @@ class Wanted:
     # The job of a run never changes: read it once per run, in a bounded cache.
     _jobs: OrderedDict[str, str | None] = field(default_factory=OrderedDict)
 
-    async def has(self, event: Event, store: Store) -> bool:
+    async def matches(self, event: Event, store: Store) -> bool:
         if self.run_id not in (None, event.run_id) or self.level not in (None, event.level):
             return False
         return self.job_id is None or await self._job_of(event.run_id, store) == self.job_id
@@ -123,28 +123,28 @@ class Wanted:
         if run_id not in self._jobs:
             try:
                 self._jobs[run_id] = (await store.runs.get(run_id)).job_id
-            except NotFound:  # forgotten since
+            except NotFound:  # deleted in the meantime
                 self._jobs[run_id] = None
-            if len(self._jobs) > _KNOWN_RUNS:
+            if len(self._jobs) > _MAX_CACHED_RUNS:
                 self._jobs.popitem(last=False)
         return self._jobs[run_id]
 
 
-async def all_events(app: App, after: int, wanted: Wanted) -> AsyncIterator[bytes]:
-    """Everybody's events from a position on, with the numbers of live runs whenever they change."""
+async def all_events(app: App, after: int, event_filter: EventFilter) -> AsyncIterator[bytes]:
+    """Yield the events of all runs after a position, and the counts of live runs whenever they change."""
     heartbeat = _Heartbeat()
     counts: dict[str, int] = {}
     yield b": connected\n\n"
     while not app.draining:
         try:
             found = await app.store.events.feed(after, _BATCH)
-            chosen = [await wanted.has(event, app.store) for event in found]
+            matching = [await event_filter.matches(event, app.store) for event in found]
             now = await app.store.runs.count_live()
         except StorageError:
-            found, chosen, now = [], [], counts
-        for event, is_wanted in zip(found, chosen, strict=True):
+            found, matching, now = [], [], counts
+        for event, is_match in zip(found, matching, strict=True):
             after = event.position
-            if is_wanted:
+            if is_match:
                 heartbeat.mark_sent()
                 yield _message("run_event", render.event(event), event.position)
         if now != counts:

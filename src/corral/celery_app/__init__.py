@@ -1,7 +1,7 @@
 """Corral as a Celery application: `celery -A corral.celery_app worker`, `… beat`, `… inspect active`.
 
-A message names a run and is no more than a hint: the run is claimed in the database, executed under a lease and
-settled there. So messages may be lost, doubled or late, and the broker may vanish.
+A message names a run and is only a hint: the node claims the run in the database, executes it under a lease and
+settles it there. Messages may therefore be lost, duplicated or late, and the broker may be unavailable.
 """
 
 import os
@@ -39,6 +39,6 @@ def sweep() -> None:
 
 
 @signals.beat_embedded_init.connect
-def _with_its_worker(**_: Any) -> None:
-    """An embedded beat is a separate process, which must not outlive the worker."""
+def _end_beat_with_worker(**_: Any) -> None:
+    """End an embedded beat, which is a separate process, together with its worker."""
     die_with_parent(os.getppid())

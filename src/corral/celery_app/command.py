@@ -29,22 +29,22 @@ def work(settings: Settings, queues: Sequence[Queue], *, beat: bool, announce: C
     warnings.simplefilter("ignore", SecurityWarning)
 
     def ready(**_: Any) -> None:
-        _hurry_at_the_second_signal()
+        _install_stop_handlers()
         if beat:
-            # A thread: a fork would inherit the connections of the node. The embedded service ignores
-            # the configured scheduler by itself, and its own keeps a file in the working directory.
+            # A thread, because a fork would inherit the connections of the node. The scheduler is passed
+            # explicitly: the default one of the embedded service keeps a file in the working directory.
             EmbeddedService(app, thread=True, scheduler_cls=app.conf.beat_scheduler).start()
         announce()
 
-    def logging_as_ours(**_: Any) -> None:
+    def configure_celery_logging(**_: Any) -> None:
         """Log only Celery's warnings: a line for every message would be most of the log."""
         configure_logging(settings.log_level)
         logging.getLogger("celery").setLevel(logging.DEBUG if settings.log_level == "debug" else logging.WARNING)
 
-    # Before Celery starts, so that errors of the node are reported as everywhere else.
+    # Start the node before Celery, so that its errors are reported like those of other commands.
     concurrency = settings.workers * settings.runs_per_process
     hosting.start(concurrency, tuple(queues))
-    signals.setup_logging.connect(logging_as_ours, weak=False)
+    signals.setup_logging.connect(configure_celery_logging, weak=False)
     signals.worker_ready.connect(ready, weak=False)
     worker = app.Worker(
         hostname=f"corral-{os.getpid()}@{platform.node()}",
@@ -67,15 +67,15 @@ def _leave_without_celery() -> None:
     os._exit(0)
 
 
-def _hurry_at_the_second_signal() -> None:
-    """On the first signal Celery stops consuming, which takes a while; the node stops claiming at once."""
+def _install_stop_handlers() -> None:
+    """Make the first stop signal end claiming at once, before Celery stops consuming, and the second one stop runs."""
     for number in (signal.SIGTERM, signal.SIGINT):
         first = signal.getsignal(number)
-        asked: list[int] = []
+        received: list[int] = []
 
-        def stop(caught: int, frame: Any, first: Any = first, asked: list[int] = asked) -> None:
-            asked.append(caught)
-            if len(asked) > 1:
+        def stop(caught: int, frame: Any, first: Any = first, received: list[int] = received) -> None:
+            received.append(caught)
+            if len(received) > 1:
                 hosting.stop_now()
                 return
             hosting.begin_stop()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-STALLED = 75  # exit code: start me again
+STALLED = 75  # exit code that requests a restart
 _STALLED_AFTER_S = 30.0
 _WATCH_EVERY_S = 1.0
 _ENDS_EVERY_S = 0.05
@@ -45,9 +45,9 @@ class NodeHost:
         self._thread.start()
         self._ready.result(_START_S)
 
-    def ask(self, errand: RunDelivery) -> None:
-        _, _, asked = self._ready.result(_START_S)
-        self._soon(functools.partial(asked.ask, errand))
+    def deliver(self, delivery: RunDelivery) -> None:
+        _, _, source = self._ready.result(_START_S)
+        self._soon(functools.partial(source.deliver, delivery))
 
     def sweep(self) -> None:
         _, app, _ = self._ready.result(_START_S)
@@ -93,38 +93,38 @@ class NodeHost:
             os._exit(1)
 
     async def _serve(self) -> None:
-        from corral.wiring.roles import open_celery_node  # noqa: PLC0415 - the same
+        from corral.wiring.roles import open_celery_node  # noqa: PLC0415 - `inspect` does not need it
 
         async with open_celery_node(self._settings, self._queues) as app:
             assert app.node is not None
-            assert app.asked is not None
+            assert app.message_source is not None
             self._node = app.node
-            watching = asyncio.create_task(_watch(app, app.asked, self._queues), name="watch")
-            telling = asyncio.create_task(_tell_ends(app, app.asked), name="ends")
-            self._ready.set_result((asyncio.get_running_loop(), app, app.asked))
+            watching = asyncio.create_task(_watch(app, app.message_source, self._queues), name="watch")
+            reporting = asyncio.create_task(_report_ends(app, app.message_source), name="ends")
+            self._ready.set_result((asyncio.get_running_loop(), app, app.message_source))
             await self._stop.wait()
             app.draining = True
             watching.cancel()
             await app.stop_work()
-            telling.cancel()
+            reporting.cancel()
 
 
-async def _tell_ends(app: "App", asked: MessageSource) -> None:
-    """Celery shows the runs that are executed now; the database has their outcomes."""
+async def _report_ends(app: "App", source: MessageSource) -> None:
+    """Tell Celery when runs have ended, so that it shows only running ones. Their outcomes are in the database."""
     while True:
         await asyncio.sleep(_ENDS_EVERY_S)
-        if asked.has_executing and app.node is not None:
-            asked.forget(app.node.holding())
+        if source.has_executing and app.node is not None:
+            source.forget(app.node.holding())
 
 
-async def _watch(app: "App", asked: MessageSource, queues: tuple[Queue, ...]) -> None:
-    """Exit if the consumer has silently stopped after the broker was lost: the process is useless then."""
-    heard, since = asked.heard, time.monotonic()
+async def _watch(app: "App", source: MessageSource, queues: tuple[Queue, ...]) -> None:
+    """Exit if messages wait and the consumer receives none: it may stop silently after the broker was lost."""
+    message_count, since = source.message_count, time.monotonic()
     while True:
         await asyncio.sleep(_WATCH_EVERY_S)
         is_waiting = app.broker is not None and app.broker.has_messages(queues)
-        if asked.heard != heard or not is_waiting or asked.waiting:
-            heard, since = asked.heard, time.monotonic()
+        if source.message_count != message_count or not is_waiting or source.waiting:
+            message_count, since = source.message_count, time.monotonic()
         elif time.monotonic() - since > _STALLED_AFTER_S:
             log.error("broker_stalled_node_restarts", code=STALLED)
             await app.stop_work()

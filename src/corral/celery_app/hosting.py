@@ -16,25 +16,25 @@ configured: Settings | None = None  # from the command line; otherwise from the 
 
 
 def start(concurrency: int, queues: tuple[Queue, ...]) -> NodeHost:
-    """`concurrency` is the number of concurrent runs, in all of its worker processes together."""
+    """Start the node of this process, once. `concurrency` counts the runs of all its worker processes together."""
     global _host  # noqa: PLW0603 - one per process is the point
     settings = configured or load_settings()
     configure_logging(settings.log_level)
     keep_files_private()
     workers = min(settings.workers, max(1, concurrency))
-    each = -(-concurrency // workers)
-    browsers = min(settings.browser_concurrency, each)
-    sized = settings.model_copy(
+    runs_per_process = -(-concurrency // workers)
+    browsers = min(settings.browser_concurrency, runs_per_process)
+    resized = settings.model_copy(
         update={
             "workers": workers,
-            "runs_per_process": each,
+            "runs_per_process": runs_per_process,
             "browser_concurrency": browsers,
             "transport": Transport.CELERY,
         }
     )
     with _lock:
         if _host is None:
-            host = NodeHost(sized, queues)
+            host = NodeHost(resized, queues)
             host.start()
             _host = host
         return _host
@@ -46,9 +46,9 @@ def the_host() -> NodeHost:
 
 
 def execute(run_id: str) -> str:
-    """Wait until the run was executed here, or turns out to belong elsewhere."""
+    """Wait until this node has executed or declined the run; return which, as a text for Celery."""
     done: Future[str] = Future()
-    the_host().ask(RunDelivery(run_id, lambda: None, done.set_result))
+    the_host().deliver(RunDelivery(run_id, lambda: None, done.set_result))
     return done.result()
 
 

@@ -1,6 +1,6 @@
 """Corral's pool for Celery. Runs go to the node, which executes many at once; other tasks go to a few threads.
 
-Other pools work, too: there the task itself waits for the node, which costs a thread or a process for each run.
+Other pools work, too: there each task waits for the node itself, which costs a thread or a process per run.
 """
 
 import contextlib
@@ -32,9 +32,9 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="task")
-        # Filled by the node's thread for Celery's: an acknowledgement is a round trip to the broker.
-        self._said: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._bell = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        # Callbacks from the node's thread for Celery's thread: an acknowledgement is a round trip to the broker.
+        self._callbacks: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._wakeup_fd = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
 
     def on_start(self) -> None:
         consumed = {Queue(name) for name in self.app.amqp.queues.consume_from if name in set(Queue)}
@@ -43,7 +43,7 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
     def on_stop(self) -> None:
         self._host.stop()
         self._threads.shutdown(wait=False, cancel_futures=True)
-        self._hear_all()
+        self._run_callbacks()
 
     def on_terminate(self) -> None:
         self._host.stop_now()
@@ -60,37 +60,37 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
         began = time.monotonic()
 
         def report_end(how: str) -> None:
-            self._say(lambda: done((0, how, time.monotonic() - began)))
+            self._enqueue(lambda: done((0, how, time.monotonic() - began)))
 
         def report_start() -> None:
-            self._say(lambda: accepted(os.getpid(), time.monotonic()))
+            self._enqueue(lambda: accepted(os.getpid(), time.monotonic()))
 
         run_id = _read_run_id(args[3])
         if run_id is None:
-            # Anyone can send a message; an exception here would end this worker, and the next one that gets it.
+            # Any client can send a message. An exception here would end this worker, and each that receives it next.
             report_start()
             report_end("no run is named")
             return
-        self._host.ask(RunDelivery(run_id, report_start, report_end))
+        self._host.deliver(RunDelivery(run_id, report_start, report_end))
 
     def register_with_event_loop(self, hub: Any) -> None:
-        hub.add_reader(self._bell, self._hear_all)
+        hub.add_reader(self._wakeup_fd, self._run_callbacks)
 
-    def _say(self, said: Callable[[], None]) -> None:
-        self._said.put(said)
-        os.eventfd_write(self._bell, 1)
+    def _enqueue(self, callback: Callable[[], None]) -> None:
+        self._callbacks.put(callback)
+        os.eventfd_write(self._wakeup_fd, 1)
 
-    def _hear_all(self) -> None:
+    def _run_callbacks(self) -> None:
         with contextlib.suppress(BlockingIOError):
-            os.eventfd_read(self._bell)
+            os.eventfd_read(self._wakeup_fd)
         while True:
             try:
-                said = self._said.get_nowait()
+                callback = self._callbacks.get_nowait()
             except queue.Empty:
                 return
             try:
-                said()
-            except Exception as error:  # noqa: BLE001 - the broker is away; the message will come again, for nothing
+                callback()
+            except Exception as error:  # noqa: BLE001 - the broker is away; it delivers the message again, to no effect
                 log.warning("message_acknowledge_failed", reason=str(error) or type(error).__name__)
 
     def _get_info(self) -> dict[str, Any]:
@@ -100,8 +100,8 @@ class NodePool(BasePool):  # type: ignore[misc]  # publishes no types
 def _read_run_id(body: str | bytes | memoryview) -> str | None:
     """Return the run id of a `runs.execute(run_id)` message, or None if it is malformed."""
     try:
-        given, named, *_ = json.loads(body if isinstance(body, str) else bytes(body))
-        found = given[0] if given else named["run_id"]
+        positional, keywords, *_ = json.loads(body if isinstance(body, str) else bytes(body))
+        run_id = positional[0] if positional else keywords["run_id"]
     except (ValueError, TypeError, KeyError, IndexError):
         return None
-    return found if isinstance(found, str) else None
+    return run_id if isinstance(run_id, str) else None

@@ -8,7 +8,7 @@ from typer.core import TyperCommand
 
 
 def command_with_aliases(aliases: Mapping[str, str]) -> type[TyperCommand]:
-    """A command class that also accepts the former names of its options: `{"--minutes": "--max-time"}`."""
+    """Return a command class that also accepts the former names of its options: `{"--minutes": "--max-time"}`."""
 
     class AliasedCommand(TyperCommand):
         def make_parser(self, ctx: Any) -> Any:

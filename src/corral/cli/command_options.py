@@ -45,7 +45,7 @@ def _parameters_of(options: Any) -> Iterator[inspect.Parameter]:
 
 
 def _build(options: Any, values: dict[str, Any]) -> Any:
-    """Take the values of this dataclass, and of the dataclasses inside it, from the values of the whole command."""
+    """Build this dataclass, and the dataclasses inside it, from the values of the whole command."""
     return options(
         **{
             name: _build(annotation, values) if is_dataclass(annotation) else values[name]

@@ -42,7 +42,7 @@ def report(error: CorralError) -> int:
 
 
 def _how_to_correct(problem: str) -> str:
-    """A problem of a file begins with its name; a problem of the settings names a variable."""
+    """Return the remedy: a problem of a file begins with the file name, a problem of the settings names a variable."""
     where, colon, _ = problem.partition(": ")
     if colon and " " not in where and not where.startswith("APP_"):
         return f"correct it in {where}"

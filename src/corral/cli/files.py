@@ -28,29 +28,29 @@ def check_destination(output: Path | None, *, as_json: bool, keeps_pages: bool =
     if not is_standard_output(output):
         return None if output is None else check_output(output, keeps_pages=keeps_pages)
     if as_json:
-        raise BadInput("--json and -o - would both print", field="output", hint="write into a file, or leave --json")
+        raise BadInput("--json and -o - would both print", field="output", hint="write to a file, or leave out --json")
     return output
 
 
 def check_output(path: Path, kind: Format | None = None, *, keeps_pages: bool = False) -> Path:
     """Return the path; raise BadInput if writing to it later would fail. `kind` is the value of --format."""
-    known = [each for each in SUFFIXES if keeps_pages or ".warc" not in each]
+    suffixes = [each for each in SUFFIXES if keeps_pages or ".warc" not in each]
     wanted = kind or format_of(path)
     if wanted is None or (wanted is Format.WARC and not keeps_pages):
         raise BadInput(
-            f"{path} does not say in which format to write",
+            f"the name of {path} does not determine the format",
             field="output",
-            hint=f"end the file name in {', '.join(known)}",
+            hint=f"end the file name in {', '.join(suffixes)}",
         )
     try:
-        place = real_path(path)
+        target = real_path(path)
     except OSError as error:
-        raise BadInput(f"{path} leads nowhere ({error.strerror})", field="output", hint="name another file") from None
-    folder = place.parent
-    if place.is_dir() or not folder.is_dir():
-        what = f"{path} is a folder" if place.is_dir() else f"there is no folder {folder}"
+        raise BadInput(f"cannot resolve {path} ({error.strerror})", field="output", hint="name another file") from None
+    folder = target.parent
+    if target.is_dir() or not folder.is_dir():
+        what = f"{path} is a folder" if target.is_dir() else f"there is no folder {folder}"
         raise BadInput(what, field="output", hint="create the folder first, or name another file")
-    if place.exists() and not place.is_file():
+    if target.exists() and not target.is_file():
         raise BadInput(f"{path} is not a file", field="output", hint="name an ordinary file, or print with --json")
     if not os.access(folder, os.W_OK):
         raise BadInput(f"{folder} cannot be written to", field="output", hint="choose another folder")
@@ -62,12 +62,12 @@ def is_archive(path: Path | None) -> bool:
 
 
 def write_records(path: Path, names: Sequence[str], records: Records) -> None:
-    """Write a few records, which are in memory."""
+    """Write records that are in memory."""
 
     kind = format_of(path)
     assert kind is not None
     columns, out = Columns(names), Outbox()
-    columns.look_at(records)
+    columns.scan(records)
     writer = writer_for(kind, out, columns)
     writer.add(records)
     writer.end()
@@ -90,5 +90,5 @@ def _report_write_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         raise CorralError(
             f"cannot write {path}: {error.strerror or error}",
-            hint="what was collected is stored all the same; `corral export RUN -o FILE` writes it",
+            hint="the records are stored nevertheless; `corral export RUN -o FILE` writes them",
         ) from None

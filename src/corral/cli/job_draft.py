@@ -37,13 +37,13 @@ _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 def parse_fields(options: FieldOptions, url: str | None, *, takes_patterns: bool = False) -> tuple[FieldSpec, ...]:
     """Return the requested fields, checked as the API checks them.
 
-    With `takes_patterns` the patterns of a recipe are left to `parse_patterns`. Else the pattern that matches `url`
-    counts; None is for pages of many addresses.
+    With `takes_patterns` the patterns of a recipe are left to `parse_patterns`. Otherwise the pattern that matches
+    `url` applies; None stands for pages of many addresses.
     """
 
     recipe = load_recipe(options.recipe)
     own = recipe.fields if takes_patterns or not recipe.pages else _fields_of_page(recipe, url)
-    specs = _one_parser((*own, *_fields_of(options)))
+    specs = _check_one_parser((*own, *_fields_of(options)))
     if not specs and recipe.pages:
         return ()
     if not specs:
@@ -57,12 +57,12 @@ def parse_fields(options: FieldOptions, url: str | None, *, takes_patterns: bool
 def _fields_of_page(recipe: RecipeFile, url: str | None) -> tuple[FieldSpec, ...]:
     if url is None:
         hint = "move them to `fields`, or use the file with `corral crawl`"
-        raise BadInput("the recipe has fields for patterns of pages, and this is a list", field="recipe", hint=hint)
+        raise BadInput("a list cannot use the recipe: it has fields for patterns of pages", field="recipe", hint=hint)
     specs = choose_fields(canonical_url(parse_target(url)), recipe.pages, recipe.fields)
     if not specs:
-        patterns = ", ".join(each.match for each in recipe.pages[:5])
-        told = f"no pattern of the recipe matches {url[:200]}, and it has no fields for every page"
-        raise BadInput(told, field="recipe", hint=f"its patterns are {patterns}")
+        patterns = ", ".join(page_fields.match for page_fields in recipe.pages[:5])
+        problem = f"no pattern of the recipe matches {url[:200]}, and it has no fields for every page"
+        raise BadInput(problem, field="recipe", hint=f"its patterns are {patterns}")
     return specs
 
 
@@ -75,7 +75,7 @@ def crawl_fields(options: FieldOptions) -> dict[str, Any]:
     """Return the fields of a crawl as a part of its plan."""
     recipe = load_recipe(options.recipe)
     plan: dict[str, Any] = {
-        "fields": [spec.document() for spec in _one_parser((*recipe.fields, *_fields_of(options)))],
+        "fields": [spec.document() for spec in _check_one_parser((*recipe.fields, *_fields_of(options)))],
         "page_fields": [each.document() for each in recipe.pages],
         "only_fields": recipe.only_fields,
         "record_key": list(parse_key(options)),
@@ -84,13 +84,13 @@ def crawl_fields(options: FieldOptions) -> dict[str, Any]:
 
 
 def parse_key(options: FieldOptions) -> tuple[str, ...]:
-    """Return the key of the records: the option, or what the recipe file says."""
+    """Return the key of the records, from the option or the recipe file."""
     if options.key is None:
         return load_recipe(options.recipe).key
     return parse_record_key([name.strip() for name in options.key.split(",")], field="key")
 
 
-def _one_parser(specs: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
+def _check_one_parser(specs: tuple[FieldSpec, ...]) -> tuple[FieldSpec, ...]:
     if sum(spec.is_code for spec in specs) > 1:
         hint = "leave out --parse, or `parse` of the recipe file"
         raise BadInput("--parse and the recipe file name two files with own code", field="parse", hint=hint)
@@ -151,15 +151,15 @@ def find_code(options: FieldOptions, specs: tuple[FieldSpec, ...]) -> Path | Non
     name = next((spec.file for spec in specs if spec.is_code), None)
     document = read_recipe(options.recipe)
     files = [each.get("parse") for each in (document, *(document.get("pages") or ()))]
-    found = next((file for file in files if isinstance(file, str) and name and Path(file).name == name), None)
-    return options.recipe.parent / found if found else None
+    file_name = next((file for file in files if isinstance(file, str) and name and Path(file).name == name), None)
+    return options.recipe.parent / file_name if file_name else None
 
 
 def _by_css(text: str) -> FieldSpec:
 
     name, selector = _split_pair("css", text, "SELECTOR", "price=.price")
-    found = _ATTRIBUTE.fullmatch(selector)
-    chosen, attribute = (found["css"], found["attr"]) if found else (selector, None)
+    match = _ATTRIBUTE.fullmatch(selector)
+    chosen, attribute = (match["css"], match["attr"]) if match else (selector, None)
     return FieldSpec(name, css=compile_check(chosen, field="css"), attr=attribute)
 
 
@@ -179,8 +179,8 @@ def _by_jsonpath(text: str) -> FieldSpec:
 def _split_pair(option: str, text: str, what: str, example: str) -> tuple[str, str]:
     name, equals, rest = text.partition("=")
     if not equals or not name.strip():
-        told = f"--{option} {text[:80]!r} is not NAME={what}"
-        raise BadInput(told, field=option, hint=f"for example --{option} {example}")
+        problem = f"--{option} {text[:80]!r} is not NAME={what}"
+        raise BadInput(problem, field=option, hint=f"for example --{option} {example}")
     return name.strip(), rest
 
 
@@ -238,8 +238,8 @@ def proxy_of(settings: Settings, text: str | None, *, dry_run: bool) -> ProxyPol
     if text is None:
         return None
 
-    def seal(known_by: Secret[str], bound: str) -> str:
-        return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(known_by, bound)
+    def seal(credentials: Secret[str], bound: str) -> str:
+        return "" if dry_run else vault_of(settings).keys_to_seal().seal_text(credentials, bound)
 
     return seal_proxy(text_or_file(text, "--proxy"), EgressPolicy(settings.egress_allow), seal, field="proxy")
 
@@ -248,12 +248,12 @@ def trust_typed_host(settings: Settings, url: str) -> tuple[str, ...]:
     """Return the hosts that a typed address makes reachable; raise BadInput if the address is never allowed."""
 
     target = parse_target(url)
-    trusted = _list_trusted(target)
+    trusted = _list_trusted_hosts(target)
     check_literal(target, EgressPolicy(settings.egress_allow), trusted_hosts=frozenset(trusted))
     return trusted
 
 
-def _list_trusted(target: Target) -> tuple[str, ...]:
+def _list_trusted_hosts(target: Target) -> tuple[str, ...]:
     """Return the typed host with its port; with a default port, both http and https."""
     ports = DEFAULT_PORTS if target.port in DEFAULT_PORTS else (target.port,)
     return tuple(f"{target.host}:{port}" for port in ports)

@@ -65,8 +65,8 @@ def build_group(
     group = get_command(app)
     assert isinstance(group, LazyGroup)
     group.verbs = {each.name: each for each in entries if isinstance(each, Verb)}
-    for each in entries:
-        group.add_command(_stub(each) if isinstance(each, Verb) else _build_subgroup(each, style), each.name)
+    for entry in entries:
+        group.add_command(_stub(entry) if isinstance(entry, Verb) else _build_subgroup(entry, style), entry.name)
     return group
 
 
@@ -77,7 +77,7 @@ def _build_subgroup(group: Group, style: Literal["rich"] | None) -> LazyGroup:
 
 
 def _stub(verb: Verb) -> TyperCommand:
-    """Return the entry in the list of commands for a verb that is not imported."""
+    """Return the entry of a verb in the list of commands, without importing the verb."""
     return TyperCommand(name=verb.name, help=verb.help, hidden=verb.hidden, rich_help_panel=verb.panel)
 
 

@@ -8,7 +8,7 @@ import typer
 from corral import __version__
 from corral.cli.exits import report
 from corral.cli.lazy_group import Group, LazyGroup, Verb, build_group
-from corral.cli.streams import Unheard, prepare_streams, report_lost_output
+from corral.cli.streams import OutputLost, prepare_streams, report_lost_output
 from corral.domain.errors import CorralError
 
 _START, _COLLECT, _CARE = "Start", "Collect", "Operate"
@@ -207,8 +207,8 @@ VERBS: tuple[Verb | Group, ...] = (
         "Channels that alerts about campaigns are sent to.",
         (
             Verb("set", "alert:set_channel", "Add or replace a channel."),
-            Verb("list", "alert:list_", "List the channels, without what is secret."),
-            Verb("test", "alert:send_test", "Send a test message to a channel, and say whether it arrived."),
+            Verb("list", "alert:list_", "List the channels, without their secrets."),
+            Verb("test", "alert:send_test", "Send a test message to a channel, and report whether it arrived."),
             Verb("rm", "alert:rm", "Remove a channel."),
         ),
         _CARE,
@@ -306,5 +306,5 @@ def main() -> None:
             sys.exit(report(error))
         finally:
             sys.stdout.flush()  # while a full disk can still be reported
-    except Unheard as error:
+    except OutputLost as error:
         sys.exit(report_lost_output(error))

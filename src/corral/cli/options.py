@@ -14,7 +14,7 @@ from corral.domain.jobs.job import Priority
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and say what would be done; do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check everything and show what would be done; do nothing.")]
 
 
 MaxAttempts = Annotated[

@@ -22,10 +22,10 @@ async def check_host(settings: Settings, url: str, trusted_hosts: tuple[str, ...
     target = parse_target(url)
     egress = Egress(EgressPolicy(settings.egress_allow), FetchLimits(), settings.user_agent)
     try:
-        found = await egress.resolve(target, trusted_hosts=frozenset(trusted_hosts))
+        resolved = await egress.resolve(target, trusted_hosts=frozenset(trusted_hosts))
     finally:
         await egress.close()
-    if isinstance(found, Failed) and found.code is FailureCode.NETWORK:
+    if isinstance(resolved, Failed) and resolved.code is FailureCode.NETWORK:
         raise BadInput(
             f"the host name {target.host} could not be resolved, so nothing was started",
             field="url",

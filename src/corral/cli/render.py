@@ -79,7 +79,7 @@ def print_json(value: object, *, compact: bool = False) -> None:
 
     options = orjson.OPT_UTC_Z | orjson.OPT_NON_STR_KEYS | (0 if compact else orjson.OPT_INDENT_2)
     text = orjson.dumps(value, option=options).decode()
-    sys.stdout.write(_LEFT_BY_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+    sys.stdout.write(_LEFT_BY_JSON.sub(lambda match: f"\\u{ord(match[0]):04x}", text) + "\n")
     sys.stdout.flush()
 
 
@@ -116,12 +116,12 @@ def _print_rich(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     from rich.table import Table
 
     terminal = console()
-    shown = [place for place, name in enumerate(columns) if terminal.width >= _WIDE or not name.endswith("?")]
+    indexes = [index for index, name in enumerate(columns) if terminal.width >= _WIDE or not name.endswith("?")]
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    for place in shown:
-        table.add_column(_title(columns[place]), no_wrap=not columns[place].endswith("…"), overflow="fold", min_width=1)
+    for index in indexes:
+        table.add_column(_title(columns[index]), no_wrap=not columns[index].endswith("…"), overflow="fold", min_width=1)
     for row in rows:
-        table.add_row(*(style_cell(row[place]) for place in shown))
+        table.add_row(*(style_cell(row[index]) for index in indexes))
     terminal.print(table)
 
 
@@ -135,17 +135,17 @@ def style_cell(cell: Cell) -> "Text":
 def _print_plain(columns: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """Print aligned columns without truncation: a program that reads the pipe needs whole values."""
     lines = [list(columns), *([printable(cell) or "-" for cell in row] for row in rows)]
-    widths = [max(len(line[place]) for line in lines) for place in range(len(columns))]
+    widths = [max(len(line[index]) for line in lines) for index in range(len(columns))]
     for line in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def print_properties(properties: Mapping[str, Any]) -> None:
     """Print one object, a line per property; empty properties are omitted."""
-    shown = {name: printable(value) for name, value in properties.items() if value not in (None, "", {}, [])}
-    width = max(len(name) for name in shown)
+    texts = {name: printable(value) for name, value in properties.items() if value not in (None, "", {}, [])}
+    width = max(len(name) for name in texts)
     if not on_terminal():
-        for name, value in shown.items():
+        for name, value in texts.items():
             print(f"{name.ljust(width)}  {value}")
         return
     from rich.table import Table
@@ -153,7 +153,7 @@ def print_properties(properties: Mapping[str, Any]) -> None:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in shown.items():
+    for name, value in texts.items():
         table.add_row(name, style_cell(value))
     console().print(table)
 
@@ -163,16 +163,16 @@ def ago(moment: datetime | None, now: datetime | None = None) -> str:
     if moment is None:
         return ""
     seconds = ((now or datetime.now(UTC)) - moment).total_seconds()
-    text = _lasting(abs(seconds))
+    text = _format_seconds(abs(seconds))
     return f"{text} ago" if seconds >= 0 else f"in {text}"
 
 
-def _lasting(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:.0f} {unit}"
     return f"{seconds:.0f} s"
 
 
-def lasting(start: datetime | None, end: datetime | None) -> str:
+def format_duration(start: datetime | None, end: datetime | None) -> str:
     return "" if start is None or end is None else f"{(end - start).total_seconds():.1f} s"

@@ -26,37 +26,35 @@ def finish(work: Coroutine[Any, Any, int]) -> NoReturn:
 
 def stops() -> tuple[signal.Signals, ...]:
     """Return the signals that stop the process. SIGHUP (a closed terminal) is one unless it is ignored (nohup)."""
-    hears_hangups = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
-    return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if hears_hangups else ()))
+    handles_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+    return (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if handles_hangup else ()))
 
 
 # Time after the grace period to store the outcomes: while the storage answers, and while it does not.
 _LAST_WRITES_S = 10.0
-
-
 _NO_WRITES_S = 1.8
 
 
 class Stop:
-    """The request to stop, by signal. The first signal sets it; each further signal calls `on_haste`.
+    """The request to stop, by signal. The first signal sets it; each further signal calls `on_repeat`.
 
     With a grace period, the process exits soon after it even if something hangs: expired leases requeue the rest.
     """
 
-    def __init__(self, on_haste: Callable[[], None] = lambda: None, *, grace_s: float | None = None) -> None:
-        self.on_haste = on_haste
+    def __init__(self, on_repeat: Callable[[], None] = lambda: None, *, grace_s: float | None = None) -> None:
+        self.on_repeat = on_repeat
         self.signal: signal.Signals | None = None
-        self._asked = asyncio.Event()
+        self._requested = asyncio.Event()
         self._grace_s = grace_s
         self._after_s = _NO_WRITES_S
         self._end: threading.Timer | None = None
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         return self.signal is not None
 
     async def wait(self) -> None:
-        await self._asked.wait()
+        await self._requested.wait()
 
     @property
     def exit_code(self) -> int:
@@ -65,14 +63,14 @@ class Stop:
     def receive(self, number: signal.Signals) -> None:
         if self.signal is None:
             self.signal = number
-            self._asked.set()
+            self._requested.set()
             self._end_within(self._grace_s)
         else:
-            self.on_haste()
+            self.on_repeat()
             self._end_within(0.0)
 
-    def storage_answers(self) -> None:
-        """Extend the deadline a little while the storage answers, so that unfinished runs can be requeued."""
+    def extend_deadline(self) -> None:
+        """Extend the deadline after the storage has answered, so that unfinished runs can be requeued."""
         self._after_s = _LAST_WRITES_S
         self._end_within(self._grace_s)
 
@@ -103,14 +101,14 @@ def _leave() -> None:
 async def first_of(work: Coroutine[Any, Any, None], stop: Stop) -> bool:
     """Run the work until it is done or a stop is requested; return whether it was done."""
     doing = asyncio.ensure_future(work)
-    asked = asyncio.ensure_future(stop.wait())
+    stop_request = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait({doing, asked}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({doing, stop_request}, return_when=asyncio.FIRST_COMPLETED)
         if not doing.done():
             return False
         await doing  # re-raise its exception
         return True
     finally:
-        for task in (doing, asked):
+        for task in (doing, stop_request):
             task.cancel()
-        await asyncio.gather(doing, asked, return_exceptions=True)
+        await asyncio.gather(doing, stop_request, return_exceptions=True)

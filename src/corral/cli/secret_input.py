@@ -32,15 +32,15 @@ def text_or_file(text: str, option: str) -> str:
 
 def read_draft(cookies: Path | None, singles: Sequence[str], name: str) -> SessionDraft:
 
-    cell = _document(cookies) if cookies is not None else {}
-    found = [*cell.get("cookies", []), *(_single(text) for text in singles)]
-    if not found and not cell:
+    document = _document(cookies) if cookies is not None else {}
+    all_cookies = [*document.get("cookies", []), *(_single(text) for text in singles)]
+    if not all_cookies and not document:
         raise BadInput("no session is given", field="cookies", hint="use --cookies FILE.json or --cookie NAME=-")
-    storage = cell.get("storage") or {
-        each["origin"]: {item["name"]: item["value"] for item in each["localStorage"]}
-        for each in cell.get("origins", [])
+    storage = document.get("storage") or {
+        origin["origin"]: {item["name"]: item["value"] for item in origin["localStorage"]}
+        for origin in document.get("origins", [])
     }
-    return SessionDraft(found, storage, cell.get("headers") or {}, name)
+    return SessionDraft(all_cookies, storage, document.get("headers") or {}, name)
 
 
 def _single(text: str) -> dict[str, str]:
@@ -58,10 +58,10 @@ def _document(path: Path) -> dict[str, Any]:
     if text.lstrip()[:1] not in ("[", "{"):
         return {"cookies": cookies_of_text(text)}
     try:
-        cell = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         raise wrong from None
-    shape = {"cookies": cell} if isinstance(cell, list) else cell
+    shape = {"cookies": document} if isinstance(document, list) else document
     if not isinstance(shape, dict) or not _is_session(shape):
         raise wrong
     return shape
@@ -73,15 +73,15 @@ def _is_session(shape: dict[str, Any]) -> bool:
         return False
     if not isinstance(origins, list):
         return False
-    for each in origins:
-        items = each.get("localStorage", []) if isinstance(each, dict) else None
+    for origin in origins:
+        items = origin.get("localStorage", []) if isinstance(origin, dict) else None
         if items is None or not all(isinstance(item, dict) and {"name", "value"} <= item.keys() for item in items):
             return False
     texts = [*(shape.get("headers") or {}).values()] if isinstance(shape.get("headers") or {}, dict) else [None]
-    held = shape.get("storage") or {}
-    if not isinstance(held, dict) or not all(isinstance(values, dict) for values in held.values()):
+    storage = shape.get("storage") or {}
+    if not isinstance(storage, dict) or not all(isinstance(values, dict) for values in storage.values()):
         return False
-    texts += [text for values in held.values() for text in values.values()]
+    texts += [text for values in storage.values() for text in values.values()]
     return all(isinstance(text, str) for text in texts)
 
 

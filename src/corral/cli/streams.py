@@ -8,10 +8,10 @@ from typing import Any, TextIO, cast
 
 from corral.cli.exits import FAILED, complain
 
-_STANDARD = 3
+_STANDARD_STREAMS = 3
 
 
-class Unheard(OSError):
+class OutputLost(OSError):
     """Printed output could not be written."""
 
 
@@ -28,16 +28,16 @@ class _Output:
         try:
             return self._stream.write(text)
         except OSError as error:
-            raise Unheard(error.errno, error.strerror) from None
+            raise OutputLost(error.errno, error.strerror) from None
 
     def flush(self) -> None:
         try:
             self._stream.flush()
         except OSError as error:
-            raise Unheard(error.errno, error.strerror) from None
+            raise OutputLost(error.errno, error.strerror) from None
 
 
-class _Complaints(_Output):
+class _ErrorOutput(_Output):
     """Standard error that ignores write errors: there is nowhere left to report them."""
 
     def write(self, text: str) -> int:
@@ -54,7 +54,7 @@ def prepare_streams() -> None:
     _open_missing()
     # None if the caller closed the stream before the start.
     sys.stdout = cast(TextIO, _Output(sys.stdout or os.fdopen(1, "w", closefd=False)))
-    sys.stderr = cast(TextIO, _Complaints(sys.stderr or os.fdopen(2, "w", closefd=False)))
+    sys.stderr = cast(TextIO, _ErrorOutput(sys.stderr or os.fdopen(2, "w", closefd=False)))
 
 
 def _open_missing() -> None:
@@ -63,14 +63,14 @@ def _open_missing() -> None:
     Otherwise the next file to be opened, such as the database, gets their descriptor and receives the output.
     """
     descriptor = os.open(os.devnull, os.O_RDWR)
-    while descriptor < _STANDARD:
+    while descriptor < _STANDARD_STREAMS:
         descriptor = os.dup(descriptor)
     os.close(descriptor)
 
 
-def report_lost_output(error: Unheard) -> int:
+def report_lost_output(error: OutputLost) -> int:
     """Report lost output, unless the reader closed the pipe, and return the exit code."""
-    # Otherwise the interpreter would flush the buffer once more at exit, and complain again.
+    # Otherwise the interpreter would flush the buffer once more at exit, and report the error again.
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if error.errno != errno.EPIPE:

@@ -12,7 +12,7 @@ from corral.store.store import Store
 
 @asynccontextmanager
 async def open_writable_store(settings: Settings) -> AsyncIterator[Store]:
-    """Open only the store, for verbs that write to it; the rest of the application would only cost time."""
+    """Open only the store, for verbs that write to it: loading the rest of the application takes time."""
 
     configure_logging("warning")  # otherwise warnings would go to standard output
     make_data_folder(settings.data_dir)

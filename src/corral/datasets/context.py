@@ -1,4 +1,4 @@
-"""What the steps of one build share."""
+"""The context that the steps of one build share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ class BuildContext:
     fetcher: ImageFetcher
     pool: ImagePool
     run_id: str
-    root: Path  # where relative paths of the configuration begin
+    root: Path  # relative paths of the configuration start here
     trusted_hosts: frozenset[str]
     progress: dict[str, Any]  # of the build, over all its runs
-    report: Callable[[int, int], None] = lambda _done, _total: None  # images or pages of the step
-    notes: dict[str, int] = field(default_factory=dict)  # what discovery left out, by reason
+    report: Callable[[int, int], None] = lambda _done, _total: None  # called with the done and total images of the step
+    notes: dict[str, int] = field(default_factory=dict)  # omissions of the discovery, counted by reason
     details: dict[str, Any] = field(default_factory=dict)  # measurements of steps
 
     @property

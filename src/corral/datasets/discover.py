@@ -26,13 +26,13 @@ _MAX_CAPTION = 2000
 
 
 async def discover(context: BuildContext) -> int:
-    """Add what the sources find; return how many images the build has. A source that completed is not asked again."""
+    """Add the images of all sources; return how many the build has. A source that completed is not read again."""
     done: dict[str, Any] = context.progress.setdefault("sources", {})
     limit, total = context.config.options.max_images, 0
-    for place, source in enumerate(context.config.sources):
-        name = f"{source.type}[{place}]"
-        known = fingerprint([source.document(), _describe_file(context, source), context.config.categories])
-        notes = done.get(known)
+    for index, source in enumerate(context.config.sources):
+        name = f"{source.type}[{index}]"
+        source_key = fingerprint([source.document(), _describe_file(context, source), context.config.categories])
+        notes = done.get(source_key)
         if notes is None:
             before = dict(context.notes)
             context.notes.clear()
@@ -44,7 +44,7 @@ async def discover(context: BuildContext) -> int:
             context.notes.clear()
             context.notes.update(before)
             if not any(reason.startswith("source_failed") for reason in notes):
-                done[known] = notes
+                done[source_key] = notes
                 await context.store.note(context.progress)
         for reason, count in notes.items():
             context.count(reason, count)
@@ -53,18 +53,18 @@ async def discover(context: BuildContext) -> int:
 
 
 def _describe_file(context: BuildContext, source: ImageSource) -> list[int]:
-    """A file that changed is read again."""
+    """Return the size and time of the file of a source, so that a changed file is read again."""
     if not source.file:
         return []
     try:
-        found = (context.root / source.file).stat()
+        status = (context.root / source.file).stat()
     except OSError:
         return []
-    return [found.st_size, found.st_mtime_ns]
+    return [status.st_size, status.st_mtime_ns]
 
 
 class _Discovery:
-    """One source."""
+    """Reads one source."""
 
     def __init__(self, context: BuildContext, source: ImageSource, name: str, limit: int | None) -> None:
         self._context = context
@@ -95,25 +95,25 @@ class _Discovery:
             raise SourceFailed("; ".join(error.problems)) from None
 
     async def _add_entries(self, entries: Iterable[Mapping[str, Any]], category: str = "", keyword: str = "") -> int:
-        found = [
+        images = [
             image
             for entry in entries
             if (image := self._image(entry, category or self._source.category, keyword)) is not None
         ]
-        _, total = await self._context.store.add_images(found, self._limit)
+        _, total = await self._context.store.add_images(images, self._limit)
         self._context.report(total, total)
         return total
 
     def _image(self, entry: Mapping[str, Any], category: str, keyword: str, refusal: str = "") -> FoundImage | None:
-        """None for what is no address, or belongs to no category."""
+        """Return the image of an entry; None if its URL is invalid or no category fits."""
         url, caption, page_url = (_text(entry.get(name)) for name in ("url", "caption", "page_url"))
         try:
             address = canonical_url(parse_target(url, max_chars=8192))
         except BadInput:
             self._context.count(BAD_ADDRESS)
             return None
-        given = _text(entry.get("category"))
-        category = given if given in self._context.config.categories else category
+        own = _text(entry.get("category"))
+        category = own if own in self._context.config.categories else category
         if not category:
             match = self._context.config.category_of(f"{caption} {url}")
             if match is None and len(self._context.config.categories) == 1:
@@ -140,7 +140,7 @@ class _Discovery:
         return total
 
     async def _read_pages(self, addresses: Sequence[str], depth: int) -> int:
-        """Level by level; pages are read concurrently and used in order, so that a build can be repeated."""
+        """Read pages level by level, concurrently. Their order of use is fixed, so that a build can be repeated."""
         total, seen, level = 0, set(addresses), list(dict.fromkeys(addresses))
         hosts = {parse_target(address).host for address in addresses}
         count = 0
@@ -165,18 +165,18 @@ class _Discovery:
     async def _add_page(self, page: ImagePage) -> int:
         refusal = NOAI if page.noai and self._context.config.options.respect_noai else ""
         entries = [{"url": image.url, "caption": image.caption, "page_url": page.url} for image in page.images]
-        # The title of the page says what its images show where they say nothing themselves.
+        # The title of the page decides about images whose caption and URL match no category.
         category = self._source.category
         match = None if category else self._context.config.category_of(page.title)
-        found = []
+        images = []
         for entry in entries:
             own = None if category else self._context.config.category_of(f"{entry['caption']} {entry['url']}")
             chosen = category or (own or match or ("", ""))[0]
             keyword = "" if category else (own or match or ("", ""))[1]
             image = self._image(entry, chosen, keyword, refusal)
             if image is not None:
-                found.append(image)
-        _, total = await self._context.store.add_images(found, self._limit)
+                images.append(image)
+        _, total = await self._context.store.add_images(images, self._limit)
         self._context.report(total, total)
         return total
 
@@ -186,7 +186,7 @@ class _Discovery:
             answer = await self._context.fetcher.read_page(address, self._context.rules)
             if isinstance(answer, ImagePage):
                 return answer
-            if isinstance(answer, Deferred):  # nothing was requested: no attempt
+            if isinstance(answer, Deferred):  # nothing was requested, so it is no attempt
                 await asyncio.sleep(min(answer.seconds, _MAX_WAIT_S))
                 continue
             failures += 1
@@ -196,10 +196,10 @@ class _Discovery:
             await asyncio.sleep(0.5 * 2 ** (failures - 1))
 
     def _count_page(self, answer: Failed) -> None:
-        what = answer.detail or answer.code
+        reason = answer.detail or answer.code
         # A crawl also finds documents that are no pages, and dead links.
-        is_expected = self._source.type is SourceType.CRAWL and what in ("no_page", "http_404", "http_410")
-        self._context.count(f"{'no_page' if is_expected else 'page_failed'}:{what}")
+        is_expected = self._source.type is SourceType.CRAWL and reason in ("no_page", "http_404", "http_410")
+        self._context.count(f"{'no_page' if is_expected else 'page_failed'}:{reason}")
 
 
 def _may_retry(answer: Failed) -> bool:

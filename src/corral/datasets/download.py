@@ -14,12 +14,12 @@ from corral.domain.datasets.download_decision import decide_download
 from corral.domain.datasets.image import ImageFacts, ImageResult, ImageRow, ImageState
 from corral.domain.datasets.options import ImageRecipe
 
-_BATCH = 256  # images of one transaction
+_BATCH = 256  # images per transaction
 _DECODED_AT_ONCE = 16
-_HELD_BYTES = 64 * 1024 * 1024  # fetched, and not stored yet
+_MAX_HELD_BYTES = 64 * 1024 * 1024  # of images that are fetched and not stored yet
 _STORE_EVERY_S = 0.25
-_LONGEST_WAIT_S = 5.0
-_MOST_THOROUGH = 2
+_MAX_WAIT_S = 5.0
+_MAX_THOROUGHNESS = 2
 
 
 class _Arrival(NamedTuple):
@@ -44,15 +44,15 @@ class Downloader:
         self._decoded: list[_Stored] = []
         self._failed: list[ImageResult] = []
         self._held_bytes = 0
-        self._in_hand = 0  # leased and not reported
+        self._leased = 0  # images that are not reported yet
         self._changed = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
 
     async def run(self) -> int:
-        """Return the number of images that this run settled."""
-        store, is_again = self._context.store, bool(self._context.progress.get("downloads"))
-        total = await store.begin_download(self._accepted, retries=is_again)
+        """Download the pending images; return how many this run settled."""
+        store, is_repeated = self._context.store, bool(self._context.progress.get("downloads"))
+        total = await store.begin_download(self._accepted, retries=is_repeated)
         helpers = [asyncio.create_task(self._fetch_images()) for _ in range(self._options.concurrency)]
         helpers += [asyncio.create_task(self._decode_images()) for _ in range(self._context.pool.processes)]
         working = asyncio.create_task(self._store_batches(total))
@@ -69,14 +69,14 @@ class Downloader:
     async def _store_batches(self, total: int) -> int:
         settled, pending = 0, total
         wait_s: float | None = 0.0
-        while pending or self._in_hand or self._decoded or self._failed:
+        while pending or self._leased or self._decoded or self._failed:
             decoded, self._decoded = self._decoded, []
             failed, self._failed = self._failed, []
             results = [*await self._write_pack(decoded), *failed]
-            want = max(0, 2 * _BATCH - self._waiting.qsize()) if self._in_hand < 4 * _BATCH else 0
+            want = max(0, 2 * _BATCH - self._waiting.qsize()) if self._leased < 4 * _BATCH else 0
             rows, pending, wait_s = await self._context.store.step_download(results, want)
-            self._in_hand += len(rows) - len(results)
-            settled += sum(1 for each in results if each.state != ImageState.PENDING)
+            self._leased += len(rows) - len(results)
+            settled += sum(1 for result in results if result.state != ImageState.PENDING)
             for row in rows:
                 self._waiting.put_nowait(row)
             self._context.report(settled, total)
@@ -87,12 +87,12 @@ class Downloader:
         return settled
 
     async def _wait(self, wait_s: float | None) -> None:
-        """Until a batch is ready, everything in hand is, or a pending image is due."""
-        limit_s = _STORE_EVERY_S if self._in_hand else min(max(wait_s or 0.0, 0.01), _LONGEST_WAIT_S)
+        """Wait until a batch is ready, all leased images are, or a pending image is due."""
+        limit_s = _STORE_EVERY_S if self._leased else min(max(wait_s or 0.0, 0.01), _MAX_WAIT_S)
         until = time.monotonic() + limit_s
         while (left_s := until - time.monotonic()) > 0:
             ready = len(self._decoded) + len(self._failed)
-            if ready >= _BATCH or (ready and ready >= self._in_hand):
+            if ready >= _BATCH or (ready and ready >= self._leased):
                 return
             self._changed.clear()
             with contextlib.suppress(TimeoutError):
@@ -101,20 +101,20 @@ class Downloader:
     async def _write_pack(self, decoded: Sequence[_Stored]) -> list[ImageResult]:
         if not decoded:
             return []
-        places = await asyncio.to_thread(self._context.packs.write, [each.body for each in decoded])
+        locations = await asyncio.to_thread(self._context.packs.write, [image.body for image in decoded])
         results = []
-        for each, place in zip(decoded, places, strict=True):
+        for image, location in zip(decoded, locations, strict=True):
             results.append(
                 ImageResult(
-                    each.row.key,
+                    image.row.key,
                     ImageState.DOWNLOADED,
-                    attempt=each.row.attempt + 1,
+                    attempt=image.row.attempt + 1,
                     run_id=self._context.run_id,
-                    pack=place.pack,
-                    start=place.start,
-                    size=place.size,
+                    pack=location.pack,
+                    start=location.start,
+                    size=location.size,
                     recipe=self._recipe_key,
-                    facts=each.facts,
+                    facts=image.facts,
                 )
             )
         return results
@@ -122,7 +122,7 @@ class Downloader:
     async def _fetch_images(self) -> None:
         while True:
             row = await self._waiting.get()
-            while self._held_bytes > _HELD_BYTES:
+            while self._held_bytes > _MAX_HELD_BYTES:
                 self._room.clear()
                 await self._room.wait()
             answer = await self._context.fetcher.fetch_image(row.url, self._context.rules)
@@ -130,8 +130,12 @@ class Downloader:
                 self._held_bytes += len(answer)
                 self._arrived.put_nowait(_Arrival(row, answer))
                 continue
-            to = decide_download(row.attempt, answer, self._options.max_retries, datetime.now(UTC))
-            self._failed.append(ImageResult(row.key, to.to, to.reason, to.attempt, to.due_in_s, self._context.run_id))
+            decision = decide_download(row.attempt, answer, self._options.max_retries, datetime.now(UTC))
+            self._failed.append(
+                ImageResult(
+                    row.key, decision.to, decision.reason, decision.attempt, decision.due_in_s, self._context.run_id
+                )
+            )
             self._changed.set()
 
     async def _decode_images(self) -> None:
@@ -139,17 +143,17 @@ class Downloader:
             batch = [await self._arrived.get()]
             while len(batch) < _DECODED_AT_ONCE and not self._arrived.empty():
                 batch.append(self._arrived.get_nowait())
-            bodies = [each.body for each in batch]
-            for arrival, made in zip(batch, await self._context.pool.process(bodies, self._recipe), strict=True):
-                self._decoded.append(_Stored(arrival.row, made.facts, made.output or arrival.body))
+            bodies = [arrival.body for arrival in batch]
+            for arrival, processed in zip(batch, await self._context.pool.process(bodies, self._recipe), strict=True):
+                self._decoded.append(_Stored(arrival.row, processed.facts, processed.output or arrival.body))
             self._held_bytes -= sum(map(len, bodies))
-            if self._held_bytes <= _HELD_BYTES:
+            if self._held_bytes <= _MAX_HELD_BYTES:
                 self._room.set()
             self._changed.set()
 
 
 def name_recipes(recipe: ImageRecipe) -> tuple[str, list[str]]:
-    """Return the name of a recipe, and those whose results can be used for it: the same image, looked at as closely."""
-    made = {name: value for name, value in asdict(recipe).items() if name not in ("decodes", "inspects")}
-    name, least = fingerprint(made)[:16], recipe.thoroughness
-    return f"{name}:{least}", [f"{name}:{rank}" for rank in range(least, _MOST_THOROUGH + 1)]
+    """Return the name of a recipe, and of those with equal images that are inspected at least as thoroughly."""
+    transform = {name: value for name, value in asdict(recipe).items() if name not in ("decodes", "inspects")}
+    name, thoroughness = fingerprint(transform)[:16], recipe.thoroughness
+    return f"{name}:{thoroughness}", [f"{name}:{rank}" for rank in range(thoroughness, _MAX_THOROUGHNESS + 1)]

@@ -1,4 +1,4 @@
-"""A dataset build as a run: executes its steps in a worker process, which reaches the database through its node."""
+"""Execute a dataset build as a run, in a worker process that reaches the database through its node."""
 
 import asyncio
 import time
@@ -26,8 +26,8 @@ from corral.files.build_folders import hold_build
 from corral.images.pool import DecoderError, ImagePool
 
 _NOTIFY_EVERY_S = 0.25
-# Notes of discovery that the caller asked for.
-_ASKED_FOR = ("no_category", "no_page:")
+# Notes of discovery that follow from the configuration: they are no omissions.
+_EXPECTED_NOTES = ("no_category", "no_page:")
 
 
 class DatasetRunner:
@@ -98,14 +98,14 @@ class DatasetRunner:
 
 
 async def perform_step(step: DatasetStep, context: BuildContext) -> dict[str, Any]:
-    """Execute one step; repeating it changes nothing. Return its result."""
+    """Execute one step and return its result. Repeating a step changes nothing."""
     match step:
         case DatasetStep.DISCOVER:
             context.notes.clear()
-            found = await discover(context)
+            images = await discover(context)
             context.progress["discovery"] = dict(context.notes)
             await context.store.note(context.progress)
-            return {"images": found, "left_out": dict(context.notes)}
+            return {"images": images, "left_out": dict(context.notes)}
         case DatasetStep.DOWNLOAD:
             settled = await Downloader(context).run()
             context.progress["downloads"] = context.progress.get("downloads", 0) + 1
@@ -127,7 +127,7 @@ async def perform_step(step: DatasetStep, context: BuildContext) -> dict[str, An
 
 
 def build_key(config: DatasetConfig, root: Path) -> str:
-    """One dataset in one folder is one build: a later run adds to it."""
+    """Return the key of a build: one dataset in one folder, to which later runs add."""
     return fingerprint([config.name, str((root / config.options.output_dir).absolute())])[:24]
 
 
@@ -135,7 +135,7 @@ async def _outcome(context: BuildContext, stats: dict[str, Any]) -> Outcome:
     counts = describe_state(await context.store.count_images())
     stats |= counts
     discovery = context.progress.get("discovery", {})
-    left_out = {f"discover:{name}": count for name, count in discovery.items() if not name.startswith(_ASKED_FOR)}
+    left_out = {f"discover:{name}": count for name, count in discovery.items() if not name.startswith(_EXPECTED_NOTES)}
     states = {state.value for state in LEFT_OUT}
     left_out |= {reason: count for reason, count in counts["reasons"].items() if reason.partition(":")[0] in states}
     stats["left_out"] = left_out
@@ -145,7 +145,7 @@ async def _outcome(context: BuildContext, stats: dict[str, Any]) -> Outcome:
 
 
 class _Progress:
-    """Tells the node how far a step is, four times a second at most."""
+    """Reports the progress of a step to the node, at most four times a second."""
 
     def __init__(self, notify: Notify, stats: dict[str, Any], step: DatasetStep) -> None:
         self._notify = notify

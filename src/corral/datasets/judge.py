@@ -15,7 +15,7 @@ _VALID = frozenset({ImageState.DOWNLOADED, ImageState.KEPT, ImageState.DUPLICATE
 async def validate(context: BuildContext) -> dict[str, int]:
     """Put images that are not valid into quarantine; return the counts by reason."""
     reasons: dict[str, int] = {}
-    seen = 0
+    count = 0
     async for rows in context.store.pages():
         verdicts = []
         for row in rows:
@@ -29,8 +29,8 @@ async def validate(context: BuildContext) -> dict[str, int]:
             elif row.state not in _VALID:
                 verdicts.append(ImageVerdict(row.key, ImageState.DOWNLOADED))
         await context.store.judge(verdicts)
-        seen += len(rows)
-        context.report(seen, seen)
+        count += len(rows)
+        context.report(count, count)
     return reasons
 
 
@@ -52,39 +52,39 @@ async def deduplicate(context: BuildContext) -> dict[str, int]:
 
 
 async def _find_pairs(context: BuildContext, rows: dict[str, ImageRow], distance: int) -> list[NearPair]:
-    """Compare only the images that are not in the index yet."""
+    """Return all near pairs, after comparing the images that are not in the index yet."""
     store, progress = context.store, context.progress
-    is_indexed = {key for key, row in rows.items() if row.is_indexed}
+    indexed_keys = {key for key, row in rows.items() if row.is_indexed}
     if progress.get("distance") not in (None, distance):
         await store.forget_pairs()
-        is_indexed.clear()
+        indexed_keys.clear()
     if progress.get("distance") != distance:
         progress["distance"] = distance
         await store.note(progress)
-    new = [_candidate(row) for key, row in rows.items() if key not in is_indexed]
+    new = [_candidate(row) for key, row in rows.items() if key not in indexed_keys]
     if new:
-        known = [_candidate(row) for key, row in rows.items() if key in is_indexed]
-        pairs, compared = await asyncio.to_thread(find_pairs, known, new, distance)
-        await store.add_pairs(pairs, [each.key for each in new])
-        context.details["deduplicate"] = {"new": len(new), "known": len(known), "compared": compared}
+        indexed = [_candidate(row) for key, row in rows.items() if key in indexed_keys]
+        pairs, compared = await asyncio.to_thread(find_pairs, indexed, new, distance)
+        await store.add_pairs(pairs, [image.key for image in new])
+        context.details["deduplicate"] = {"new": len(new), "known": len(indexed), "compared": compared}
     return await store.near_pairs(distance)
 
 
 async def _mark(context: BuildContext, rows: dict[str, ImageRow], duplicates: list[Duplicate]) -> dict[str, int]:
     action = context.config.options.deduplicate.action
     reasons: dict[str, int] = {}
-    of = {each.key: each for each in duplicates}
+    by_key = {duplicate.key: duplicate for duplicate in duplicates}
     verdicts = []
     for key, row in rows.items():
-        found = of.get(key)
-        if found is None:
+        duplicate = by_key.get(key)
+        if duplicate is None:
             verdict = ImageVerdict(key, ImageState.KEPT)
         else:
-            reasons[found.reason] = reasons.get(found.reason, 0) + 1
-            if row.category != rows[found.of].category:
+            reasons[duplicate.reason] = reasons.get(duplicate.reason, 0) + 1
+            if row.category != rows[duplicate.of].category:
                 reasons["other_category"] = reasons.get("other_category", 0) + 1
             state = ImageState.KEPT if action is DuplicateAction.REPORT else ImageState.DUPLICATE
-            verdict = ImageVerdict(key, state, found.reason, found.of, found.distance)
+            verdict = ImageVerdict(key, state, duplicate.reason, duplicate.of, duplicate.distance)
         if verdict != ImageVerdict(key, row.state, row.reason, row.duplicate_of, row.distance):
             verdicts.append(verdict)
     await context.store.judge(verdicts)

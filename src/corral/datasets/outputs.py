@@ -42,14 +42,14 @@ async def write_exports(context: BuildContext) -> dict[str, Any]:
     manifest, lineage = (DraftFile(context.output / name) for name in ("manifest.jsonl", "lineage.jsonl"))
     quarantine = _Quarantine(context)
     lines: list[bytes] = []
-    seen = 0
+    count = 0
     try:
         async for rows in context.store.pages():
             await asyncio.to_thread(_write_rows, context, rows, writers, lines)
             await asyncio.to_thread(quarantine.add, rows)
             lineage.file.writelines(manifest_line(lineage_entry(row)) for row in rows)
-            seen += len(rows)
-            context.report(seen, seen)
+            count += len(rows)
+            context.report(count, count)
         manifest.file.writelines(lines)
         files = [path for writer in writers for path in await asyncio.to_thread(writer.end)]
         manifest.end()
@@ -69,7 +69,7 @@ async def write_exports(context: BuildContext) -> dict[str, Any]:
 
 
 def _comparable_options(context: BuildContext) -> dict[str, Any]:
-    """Options that change the dataset; not where it is written or how fast."""
+    """Return the options that change the dataset: not its folder, and not the speed of the build."""
     options = context.config.options.document()
     return {name: value for name, value in options.items() if name not in ("output_dir", "concurrency", "timeout_s")}
 
@@ -83,7 +83,7 @@ def _write_rows(
         entry = manifest_entry(row)
         lines.append(manifest_line(entry))
         if writers:
-            body = context.packs.read(row.place)
+            body = context.packs.read(row.location)
             for writer in writers:
                 writer.add(entry, body)
 
@@ -97,7 +97,7 @@ async def _collect_entries(context: BuildContext) -> list[dict[str, Any]]:
 
 
 class _Quarantine:
-    """`quarantine/REASON/KEY`, and a list with the reasons."""
+    """Writes invalid images to `quarantine/REASON/KEY`, and a list with the reasons."""
 
     def __init__(self, context: BuildContext) -> None:
         self._context = context
@@ -114,7 +114,7 @@ class _Quarantine:
             reason = "duplicate" if is_duplicate else row.reason
             folder = self._folder / "".join(char if char.isalnum() else "_" for char in reason)
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / file_name(row)).write_bytes(self._context.packs.read(row.place))
+            (folder / file_name(row)).write_bytes(self._context.packs.read(row.location))
             entry = lineage_entry(row) | {"detail": row.facts.detail, "file": f"{folder.name}/{file_name(row)}"}
             self._lines.append(manifest_line(entry))
 

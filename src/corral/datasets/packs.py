@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from corral.domain.datasets.image import PackPlace
+from corral.domain.datasets.image import PackLocation
 
 _SUFFIX = ".pack"
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MAX_OPEN = 64
-# The last of a disk belongs to the database.
-_KEPT_FREE_BYTES = 128 * 1024 * 1024
+# The free space that remains for the database.
+_RESERVED_BYTES = 128 * 1024 * 1024
 
 
 class PackFolder:
@@ -27,14 +27,14 @@ class PackFolder:
         self.folder = folder
         self._open: OrderedDict[str, int] = OrderedDict()
 
-    def write(self, bodies: Sequence[bytes]) -> list[PackPlace]:
-        """Write the bodies as one pack; OSError if that cannot be done, and then nothing is left."""
+    def write(self, bodies: Sequence[bytes]) -> list[PackLocation]:
+        """Write the bodies as one pack. If that fails, raise OSError and leave no file behind."""
         sizes = [len(body) for body in bodies]
         if not sum(sizes):
-            return [PackPlace("", 0, 0)] * len(bodies)
+            return [PackLocation("", 0, 0)] * len(bodies)
         self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-        room = os.statvfs(self.folder)
-        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + sum(sizes):
+        disk = os.statvfs(self.folder)
+        if disk.f_bavail * disk.f_frsize < _RESERVED_BYTES + sum(sizes):
             raise OSError(28, "the disk is nearly full")
         digest = hashlib.sha256()
         draft = self.folder / f".{secrets.token_hex(8)}"
@@ -50,24 +50,24 @@ class PackFolder:
         except BaseException:
             draft.unlink(missing_ok=True)
             raise
-        places, start = [], 0
+        locations, start = [], 0
         for size in sizes:
-            places.append(PackPlace(name, start, size))
+            locations.append(PackLocation(name, start, size))
             start += size
-        return places
+        return locations
 
-    def read(self, place: PackPlace) -> bytes:
-        if not place.size:
+    def read(self, location: PackLocation) -> bytes:
+        if not location.size:
             return b""
-        descriptor = self._open.get(place.pack)
+        descriptor = self._open.get(location.pack)
         if descriptor is None:
-            descriptor = os.open(self.folder / f"{place.pack}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
-            self._open[place.pack] = descriptor
+            descriptor = os.open(self.folder / f"{location.pack}{_SUFFIX}", os.O_RDONLY | os.O_CLOEXEC)
+            self._open[location.pack] = descriptor
             while len(self._open) > _MAX_OPEN:
                 os.close(self._open.popitem(last=False)[1])
-        body = os.pread(descriptor, place.size, place.start)
-        if len(body) != place.size:
-            raise OSError(5, f"{place.pack}{_SUFFIX} is shorter than its images")
+        body = os.pread(descriptor, location.size, location.start)
+        if len(body) != location.size:
+            raise OSError(5, f"{location.pack}{_SUFFIX} is shorter than its images")
         return body
 
     def list_names(self) -> set[str]:

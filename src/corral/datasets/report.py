@@ -11,7 +11,7 @@ from corral.datasets.exports.writer import write_whole
 from corral.datasets.thumbnails import ThumbnailCache
 from corral.domain.datasets.image import ImageRow, ImageState, describe_state
 
-_SHEET = 24  # pictures of each category
+_SHEET = 24  # pictures per category
 _BARS = 20
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:70rem;padding:0 1rem;color:#222}
@@ -27,14 +27,14 @@ rect{fill:#4878a8}text{font-size:10px;fill:#555}
 async def write_report(context: BuildContext) -> str:
     """Write report.html; return its path."""
     samples: dict[str, list[ImageRow]] = {category: [] for category in context.config.categories}
-    kept: Counter[str] = Counter()
+    by_category: Counter[str] = Counter()
     values: dict[str, list[float]] = {"width": [], "height": [], "KiB": [], "brightness": [], "contrast": []}
     formats: Counter[str] = Counter()
     async for rows in context.store.pages():
         for row in rows:
             if row.state != ImageState.KEPT:
                 continue
-            kept[row.category] += 1
+            by_category[row.category] += 1
             if len(samples.setdefault(row.category, [])) < _SHEET:
                 samples[row.category].append(row)
             facts = row.facts
@@ -43,10 +43,10 @@ async def write_report(context: BuildContext) -> str:
             for series, value in zip(values.values(), measured, strict=True):
                 series.append(value)
     counts = describe_state(await context.store.count_images())
-    parts = [_head(context.config.name, sum(kept.values()))]
+    parts = [_head(context.config.name, sum(by_category.values()))]
     parts.append(_table("Images by state", counts["states"]))
     parts.append(_table("Left out, by reason", counts["reasons"] | context.notes))
-    parts.append(_table("Images by category", kept))
+    parts.append(_table("Images by category", by_category))
     parts.append(_table("Original formats", formats))
     charts = "".join(_histogram(name, series) for name, series in values.items() if series)
     parts.append(f'<h2>Distributions</h2><div class="charts">{charts}</div>')
@@ -81,10 +81,10 @@ def _histogram(name: str, values: Sequence[float]) -> str:
     low, high = min(values), max(values)
     step = (high - low) / _BARS or 1.0
     bars = Counter(min(_BARS - 1, int((value - low) / step)) for value in values)
-    most = max(bars.values())
+    highest = max(bars.values())
     shapes = "".join(
-        f'<rect x="{12 * place}" y="{80 - 80 * count / most:.1f}" width="11" height="{80 * count / most:.1f}"/>'
-        for place, count in sorted(bars.items())
+        f'<rect x="{12 * index}" y="{80 - 80 * count / highest:.1f}" width="11" height="{80 * count / highest:.1f}"/>'
+        for index, count in sorted(bars.items())
     )
     labels = f'<text x="0" y="94">{low:.0f}</text><text x="{12 * _BARS}" y="94" text-anchor="end">{high:.0f}</text>'
     return (
@@ -96,11 +96,11 @@ def _histogram(name: str, values: Sequence[float]) -> str:
 async def _sheet(context: BuildContext, category: str, rows: Sequence[ImageRow], cache: ThumbnailCache) -> str:
     if not rows:
         return ""
-    made = await cache.make(context, rows)
+    thumbnails = await cache.make(context, rows)
     pictures = "".join(
         f'<a href="{html.escape(row.url)}"><img alt="{html.escape(row.caption or category)}" loading="lazy"'
         f' src="data:image/jpeg;base64,{base64.b64encode(body).decode()}"></a>'
-        for row, body in zip(rows, made, strict=True)
+        for row, body in zip(rows, thumbnails, strict=True)
         if body
     )
     return f'<h2>{html.escape(category)}</h2><div class="sheet">{pictures}</div>'

@@ -1,4 +1,4 @@
-"""Search back ends that the user gives: an HTTP address with a JSON answer, a command, or a Python function."""
+"""Search back ends of the user: a URL with a JSON answer, a command, or a Python function."""
 
 import asyncio
 import contextlib
@@ -21,7 +21,7 @@ from corral.domain.runs.outcome import Deferred, FailureCode
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_WAIT_S = 30.0
 _TRIES = 3
-# Runs `module:function(keyword)`, and prints what it returns as JSON lines.
+# Runs `module:function(keyword)`, and prints its results as JSON lines.
 _FUNCTION = """
 import importlib, json, sys
 sys.path.insert(0, "")
@@ -32,16 +32,16 @@ for found in getattr(importlib.import_module(module), name)(sys.argv[2]):
 
 
 class SourceFailed(Exception):
-    """A source gave nothing; the text says why."""
+    """Raised if a source fails. The message is the reason."""
 
 
 async def search(context: BuildContext, source: ImageSource, keyword: str) -> AsyncIterator[list[dict[str, Any]]]:
-    """Yield the results for a keyword, as entries with `url`, `caption` and `page_url`; SourceFailed if it fails."""
+    """Yield the results for a keyword, as entries with `url`, `caption` and `page_url`; raise SourceFailed."""
     if source.type is SourceType.SEARCH:
         for page in range(1, source.pages + 1):
-            found = await _search_page(context, source, keyword, page)
-            yield found
-            if not found:
+            entries = await _search_page(context, source, keyword, page)
+            yield entries
+            if not entries:
                 return
         return
     yield await _execute(context, source, keyword)
@@ -53,7 +53,7 @@ async def _search_page(context: BuildContext, source: ImageSource, keyword: str,
     try:
         document = orjson.loads(body)
     except ValueError:
-        raise SourceFailed(f"{address[:200]} answered something that is no JSON") from None
+        raise SourceFailed(f"{address[:200]} did not answer with JSON") from None
     entries: list[dict[str, Any]] = []
     for item in select(document, parse_query(source.items, field="items")):
         if isinstance(item, str):
@@ -75,7 +75,7 @@ async def fetch_document(context: BuildContext, address: str) -> bytes:
         answer = await context.fetcher.fetch_document(address, context.rules)
         if isinstance(answer, bytes):
             return answer
-        if isinstance(answer, Deferred):  # nothing was requested: no attempt
+        if isinstance(answer, Deferred):  # nothing was requested, so it is no attempt
             await asyncio.sleep(min(answer.seconds, _MAX_WAIT_S))
             continue
         failures += 1
@@ -99,7 +99,7 @@ async def _execute(context: BuildContext, source: ImageSource, keyword: str) -> 
 
 
 async def _run(argv: Sequence[str], cwd: str, timeout_s: float) -> bytes:
-    """Execute a command of the user without a shell, in a process group that ends with it."""
+    """Execute a command of the user without a shell; its whole process group ends with it."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     try:
         process = await asyncio.create_subprocess_exec(
@@ -123,6 +123,6 @@ async def _run(argv: Sequence[str], cwd: str, timeout_s: float) -> bytes:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     if process.returncode:
-        said = errors.decode("utf-8", "replace").strip().splitlines()
-        raise SourceFailed(f"{argv[0]} exited with {process.returncode}: {said[-1][:300] if said else ''}")
+        lines = errors.decode("utf-8", "replace").strip().splitlines()
+        raise SourceFailed(f"{argv[0]} exited with {process.returncode}: {lines[-1][:300] if lines else ''}")
     return output

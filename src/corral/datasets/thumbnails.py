@@ -1,4 +1,4 @@
-"""The thumbnails of a report, kept for the next one: a report after new images decodes only those."""
+"""The thumbnails of a report, stored for the next one, which then decodes only new images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,23 +15,23 @@ _QUALITY = 70
 
 
 class ThumbnailCache:
-    """By the hash of the image. Only what a report used is kept."""
+    """Thumbnails by the hash of the image. `save` stores only those that this report used."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._known = _read(path)
+        self._cached = _read(path)
         self._used: dict[str, bytes] = {}
 
     async def make(self, context: BuildContext, rows: Sequence[ImageRow]) -> list[bytes]:
-        """Made by the decoder processes, because an original may be hostile; empty where that fails."""
-        new = [row for row in rows if row.facts.out_sha256 not in self._known]
-        most = context.config.options.max_pixels
-        recipe = ImageRecipe(_SIZE, ResizeMode.CROP, OutputFormat.JPEG, _QUALITY, most)
-        made = await context.pool.process([context.packs.read(row.place) for row in new], recipe) if new else []
-        self._known |= {row.facts.out_sha256: each.output for row, each in zip(new, made, strict=True)}
-        found = {row.facts.out_sha256: self._known[row.facts.out_sha256] for row in rows}
-        self._used |= found
-        return [found[row.facts.out_sha256] for row in rows]
+        """Return a thumbnail of each image, empty if that fails. Decoder processes make it: images may be hostile."""
+        new = [row for row in rows if row.facts.out_sha256 not in self._cached]
+        max_pixels = context.config.options.max_pixels
+        recipe = ImageRecipe(_SIZE, ResizeMode.CROP, OutputFormat.JPEG, _QUALITY, max_pixels)
+        processed = await context.pool.process([context.packs.read(row.location) for row in new], recipe) if new else []
+        self._cached |= {row.facts.out_sha256: image.output for row, image in zip(new, processed, strict=True)}
+        thumbnails = {row.facts.out_sha256: self._cached[row.facts.out_sha256] for row in rows}
+        self._used |= thumbnails
+        return [thumbnails[row.facts.out_sha256] for row in rows]
 
     def save(self) -> None:
         with write_whole(self._path) as file:

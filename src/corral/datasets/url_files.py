@@ -12,7 +12,7 @@ MAX_BYTES = 1024 * 1024 * 1024
 
 
 def read_entries(path: Path) -> list[dict[str, Any]]:
-    """Each entry has a `url`, and may have `category`, `caption` and `page_url`."""
+    """Return the entries of a file. Each has a `url`, and may have `category`, `caption` and `page_url`."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise BadConfiguration([f"{path}: is larger than {MAX_BYTES // 2**20} MiB"])
@@ -30,10 +30,10 @@ def parse_entries(text: str, suffix: str, where: str) -> list[dict[str, Any]]:
     if suffix in (".jsonl", ".ndjson"):
         return [_entry(_load(line, where)) for line in text.splitlines() if line.strip()]
     if suffix == ".json":
-        found = _load(text, where)
-        if not isinstance(found, list):
-            raise BadConfiguration([f"{where}: has to be a list of addresses"])
-        return [_entry(each) for each in found]
+        document = _load(text, where)
+        if not isinstance(document, list):
+            raise BadConfiguration([f"{where}: must be a list of addresses"])
+        return [_entry(item) for item in document]
     lines = (line.strip() for line in text.splitlines())
     return [{"url": line} for line in lines if line and not line.startswith("#")]
 

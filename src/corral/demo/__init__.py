@@ -1,6 +1,6 @@
-"""A small web site to scrape: what `corral demo` and the tests aim at.
+"""A small web site that `corral demo` and the tests scrape.
 
-It is served over real HTTP and misbehaves only where a path says so.
+It is served over real HTTP and misbehaves only on the paths of `faults`.
 """
 
 from corral.demo.jobs import DEMO_JOBS, DemoJob, demo_jobs

@@ -1,4 +1,4 @@
-"""The stylesheet and the script of the shop, as text: nothing to package, nothing to find at run time."""
+"""The stylesheet and the script of the shop, as text: there are no files to package."""
 
 STYLE_CSS = """\
 :root { --ink: #22261f; --paper: #fbfaf6; --line: #dcd8cb; --accent: #7a4b1e; --soft: #6b7064; }

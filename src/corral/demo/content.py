@@ -1,4 +1,4 @@
-"""What the site publishes: sixty articles and forty-eight products, the same at every start."""
+"""The content of the site: sixty articles and forty-eight products, the same at every start."""
 
 import random
 import re
@@ -91,7 +91,7 @@ class Product:
 
 @cache
 def articles() -> tuple[DemoArticle, ...]:
-    """All articles, oldest first."""
+    """Return all articles, oldest first."""
     rng = random.Random(1907)
     topics: dict[str, Words] = {}
     while len(topics) < ARTICLE_COUNT:

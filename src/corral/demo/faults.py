@@ -1,4 +1,4 @@
-"""The pages that misbehave, each in one way and only as far as its query asks."""
+"""Pages that misbehave, each in one way that its query parameters control."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -68,7 +68,7 @@ async def missing(_request: Request) -> Response:
 
 
 class TruncatedResponse(Response):
-    """Promises a body and stops after the first part of it; the server then drops the connection."""
+    """Announces a body and sends only half of it; the server then drops the connection."""
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

@@ -1,4 +1,4 @@
-"""A gallery of pictures: drawn when they are asked for, so that nothing has to be packaged."""
+"""A gallery of pictures, drawn on request, so that there are no files to package."""
 
 import io
 import random
@@ -15,7 +15,7 @@ ANIMALS = ("horse", "goat", "hen")
 PICTURES = 12
 _SIZES = {"small": (160, 120), "large": (640, 480)}
 _SMALL_SEED = (8, 6)
-# The last picture of each animal is the first one again, saved with another quality; one is broken.
+# The last picture of each animal is a copy of the first one in another quality; one is broken.
 _COPY, _BROKEN = PICTURES, 7
 
 

@@ -1,4 +1,4 @@
-"""Jobs that show what Corral does with a site that is not always kind."""
+"""Jobs that show how Corral handles a site that misbehaves."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class DemoJob:
     timeout_s: int = 20
 
     def body(self, base_url: str) -> dict[str, object]:
-        """What to send to POST /jobs when the site answers at this address."""
+        """Return the body for POST /jobs, for a site at this address."""
         return {
             "target_url": base_url.rstrip("/") + self.path,
             "fields": list(self.fields),
@@ -42,12 +42,12 @@ DEMO_JOBS: tuple[DemoJob, ...] = (
     DemoJob(
         name="flaky",
         shows="a 503 that is retried and recovers",
-        # The first request is fine: creating a job asks the target once, and a 5xx then refuses the job.
+        # The first request succeeds: creating a job requests the target once, and a 5xx would reject the job.
         path="/flaky?key=demo&after=1&fail=1",
     ),
     DemoJob(
         name="rate-limited",
-        shows="a 429 whose Retry-After is waited for",
+        shows="a 429, repeated after its Retry-After",
         path="/limited?key=demo",
         max_attempts=4,
     ),
@@ -80,5 +80,5 @@ DEMO_JOBS: tuple[DemoJob, ...] = (
 
 
 def demo_jobs(base_url: str) -> list[dict[str, object]]:
-    """The bodies of DEMO_JOBS, in order, aimed at the site at this address."""
+    """Return the bodies of DEMO_JOBS, in order, for a site at this address."""
     return [job.body(base_url) for job in DEMO_JOBS]

@@ -1,4 +1,4 @@
-"""The site's HTML. Every function takes values and returns a document; none knows about a request."""
+"""The HTML of the site. Every function takes values and returns a document; none depends on a request."""
 
 import json
 from collections.abc import Iterable
@@ -80,12 +80,12 @@ def index_page() -> str:
     return document(SITE_NAME, f"<h1>{SITE_NAME}</h1>\n{intro}\n{sections}")
 
 
-def article_list_page(shown: Iterable[DemoArticle], page: int, page_count: int) -> str:
+def article_list_page(articles: Iterable[DemoArticle], page: int, page_count: int) -> str:
     items = "\n".join(
         f'<li class="article"><h2><a href="/articles/{article.slug}">{escape(article.title)}</a></h2>'
         f'<p class="meta">{escape(article.author)}, {_day(article)}</p>'
         f'<p class="description">{escape(article.description)}</p></li>'
-        for article in shown
+        for article in articles
     )
     before = f"/articles?page={page - 1}" if page > 1 else None
     after = f"/articles?page={page + 1}" if page < page_count else None
@@ -113,7 +113,7 @@ def article_page(article: DemoArticle, url: str, before: DemoArticle | None, aft
 
 
 def shop_shell() -> str:
-    """The same bytes for every product: what they are called comes from the API alone."""
+    """Return the HTML of the shop, the same for every product: names and prices come from the API."""
     return """<!doctype html>
 <html lang="en">
 <head>
@@ -146,8 +146,8 @@ def login_page(problem: str = "", *, heading: str = "Sign in") -> str:
 def account_page() -> str:
     rows = (("Member", "Demo Reader"), ("Member since", "2023-02-06"), ("Plan", "Paper and pixels"))
     cells = "".join(f'<tr><td>{name}</td><td class="value">{value}</td></tr>' for name, value in rows)
-    way_out = '<p><a href="/logout">Sign out</a></p>'
-    return document("Your account", f"<h1>Your account</h1>\n<table>{cells}</table>\n{way_out}")
+    logout_link = '<p><a href="/logout">Sign out</a></p>'
+    return document("Your account", f"<h1>Your account</h1>\n<table>{cells}</table>\n{logout_link}")
 
 
 def notice_page(title: str, text: str) -> str:
@@ -210,7 +210,7 @@ def _json_ld(article: DemoArticle, url: str) -> str:
         "keywords": list(article.tags),
         "url": url,
     }
-    # A script element ends at the first `</script`, whatever the JSON string around it says.
+    # A script element ends at the first `</script`, even inside a JSON string.
     return json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
 
 

@@ -1,4 +1,4 @@
-"""Query parameters with a range. Anything else is answered with a 400 that names the parameter."""
+"""Query parameters with a range. Any other value is answered with a 400 that names the parameter."""
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request

@@ -1,4 +1,4 @@
-"""Serving the site over real HTTP, beside whatever else the process does."""
+"""Serve the site over real HTTP, beside the other work of the process."""
 
 import asyncio
 import logging
@@ -19,8 +19,8 @@ _START_WITHIN_S = 10.0
 _STOP_WITHIN_S = 1
 _POLL_EVERY_S = 0.01
 
-# Its own logger: dropping a connection is an error to uvicorn and the purpose of /reset. Silencing uvicorn's
-# loggers instead would silence Corral's API, which may run in the same process.
+# A separate logger: uvicorn reports a dropped connection as an error, and /reset drops them on purpose. Silencing
+# the loggers of uvicorn would also silence Corral's API, which may run in the same process.
 _log = logging.getLogger("corral.demo.server")
 _log.addHandler(logging.NullHandler())
 _log.propagate = False
@@ -46,10 +46,10 @@ class _QuietProtocol(H11Protocol):
 
 @asynccontextmanager
 async def running_site(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[RunningSite]:
-    """A new site, served until the block ends. Port 0 takes a free one.
+    """Serve a new site until the block ends. Port 0 chooses a free one.
 
-    It runs in a thread with an event loop of its own: a caller that blocks its loop does not stall the site,
-    and off the main thread uvicorn installs no signal handlers.
+    It runs in a thread with its own event loop: a caller that blocks its loop does not stall the site, and outside
+    the main thread uvicorn installs no signal handlers.
     """
     listener = socket.create_server((host, port), backlog=1024)
     bound_port: int = listener.getsockname()[1]
@@ -58,7 +58,7 @@ async def running_site(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[
     thread.start()
     try:
         async with asyncio.timeout(_START_WITHIN_S):
-            await _has_started(server, thread)
+            await _wait_until_started(server, thread)
         yield RunningSite(host, bound_port)
     finally:
         server.should_exit = True
@@ -67,7 +67,7 @@ async def running_site(host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[
 
 
 async def serve_site(host: str = "127.0.0.1", port: int = 0) -> None:
-    """Serve a new site until SIGINT or SIGTERM, and say where on one line of standard output."""
+    """Serve a new site until SIGINT or SIGTERM, and print its address as one line."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -90,7 +90,7 @@ def _config() -> uvicorn.Config:
     )
 
 
-async def _has_started(server: uvicorn.Server, thread: threading.Thread) -> None:
+async def _wait_until_started(server: uvicorn.Server, thread: threading.Thread) -> None:
     while not server.started:
         if not thread.is_alive():
             raise RuntimeError("the demo site stopped before it served anything")

@@ -44,21 +44,21 @@ async def article_list(request: Request) -> Response:
     newest_first = articles()[::-1]
     page_count = -(-len(newest_first) // ARTICLES_PER_PAGE)
     page = whole_number(request, "page", default=1, low=1, high=1_000_000)
-    shown = newest_first[(page - 1) * ARTICLES_PER_PAGE : page * ARTICLES_PER_PAGE]
-    if not shown:
+    page_articles = newest_first[(page - 1) * ARTICLES_PER_PAGE : page * ARTICLES_PER_PAGE]
+    if not page_articles:
         raise HTTPException(404, f"There are {page_count} pages of articles.")
-    return HTMLResponse(pages.article_list_page(shown, page, page_count))
+    return HTMLResponse(pages.article_list_page(page_articles, page, page_count))
 
 
 async def article(request: Request) -> Response:
-    found = articles_by_slug().get(request.path_params["slug"])
-    if found is None:
+    current = articles_by_slug().get(request.path_params["slug"])
+    if current is None:
         raise HTTPException(404, "There is no such article.")
     every = articles()
-    before = every[found.number - 2] if found.number > 1 else None
-    after = every[found.number] if found.number < len(every) else None
-    url = f"{request.base_url}articles/{found.slug}"
-    return HTMLResponse(pages.article_page(found, url, before, after))
+    before = every[current.number - 2] if current.number > 1 else None
+    after = every[current.number] if current.number < len(every) else None
+    url = f"{request.base_url}articles/{current.slug}"
+    return HTMLResponse(pages.article_page(current, url, before, after))
 
 
 async def shop(_request: Request) -> Response:
@@ -69,13 +69,13 @@ async def product_list(request: Request) -> Response:
     every = products()
     page_count = -(-len(every) // PRODUCTS_PER_PAGE)
     page = whole_number(request, "page", default=1, low=1, high=1_000_000)
-    shown = every[(page - 1) * PRODUCTS_PER_PAGE : page * PRODUCTS_PER_PAGE]
+    page_products = every[(page - 1) * PRODUCTS_PER_PAGE : page * PRODUCTS_PER_PAGE]
     return JSONResponse(
         {
             "page": page,
             "pages": page_count,
             "total": len(every),
-            "items": [product.document() for product in shown],
+            "items": [product.document() for product in page_products],
             "next": f"/api/products?page={page + 1}" if page < page_count else None,
         }
     )
@@ -102,7 +102,7 @@ async def login(request: Request) -> Response:
 async def account(request: Request) -> Response:
     if has_session(request):
         return HTMLResponse(pages.account_page())
-    # Many sites answer a login wall with 200; that is the case a scraper has to see through.
+    # Many sites answer a login wall with 200, and a scraper has to recognise it.
     status = 401 if request.query_params.get("strict") == "1" else 200
     return HTMLResponse(pages.login_page(heading="Sign in to continue"), status)
 
@@ -124,8 +124,8 @@ async def robots(request: Request) -> Response:
 
 async def sitemap(request: Request) -> Response:
     paths = ["", "articles", "shop"]
-    paths += [f"articles/{found.slug}" for found in articles()]
-    paths += [f"shop/{found.id}" for found in products()]
+    paths += [f"articles/{entry.slug}" for entry in articles()]
+    paths += [f"shop/{entry.id}" for entry in products()]
     urls = [f"{request.base_url}{path}" for path in paths]
     return Response(pages.sitemap(urls), media_type="application/xml")
 

@@ -1,4 +1,4 @@
-"""What one running site remembers between requests."""
+"""The state of a running site between requests."""
 
 import secrets
 from collections import Counter
@@ -18,7 +18,7 @@ class SiteState:
     sessions: set[str] = field(default_factory=set)
 
     def visit(self, key: str) -> int:
-        """Count one more visit under this key; the first answers 1."""
+        """Count one more visit under this key; return the number of visits so far."""
         self.visits[key] += 1
         return self.visits[key]
 
@@ -44,7 +44,7 @@ def has_session(request: Request) -> bool:
 
 
 class CountRequests:
-    """Counts every request by its exact path and query, the questions about the counts excepted."""
+    """Counts requests by their exact path and query, except those that read or reset the counts."""
 
     def __init__(self, app: ASGIApp, state: SiteState) -> None:
         self._app = app

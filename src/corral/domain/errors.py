@@ -9,24 +9,24 @@ CorralError
 ├── ScriptNotRunnable   a script that may not or cannot be started
 ├── WrongState          the state forbids it; names the state
 │   └── InterventionClosed
-├── NothingToAccept     the data of a run is not kept apart
-├── DataWithheld        the records of a run are kept apart because of the verdict on its data
-├── PagesNotKept        an archive is asked for of a run that kept none
-├── TooManyLooks        over a quota of ours; so is TooManyExports
-├── CannotLook          our side failed at looking at a page
+├── NothingToAccept     the data of a run is not withheld
+├── DataWithheld        the records of a run are withheld because of the verdict on its data
+├── PagesNotKept        an archive was requested of a run that stored no pages
+├── TooManyLooks        the limit of concurrent previews; TooManyExports is that of exports
+├── CannotLook          a preview failed on our side
 ├── BadConfiguration    settings or files; all problems at once
 └── StorageError
     ├── StorageUnavailable   come back later
     ├── StorageFull
     └── StorageUnusable      corrupt, too new, on a network file system: a person must act
-        └── StorageMoved     everything in it lives in another database now
+        └── StorageMoved     its data was migrated to another database
 """
 
 from collections.abc import Sequence
 
 
 class CorralError(Exception):
-    """Base of everything Corral raises on purpose."""
+    """Base class of all errors that Corral raises on purpose."""
 
     code = "error"
 
@@ -125,8 +125,8 @@ class InterventionNotFound(NotFound):
 class ArtifactNotFound(NotFound):
     def __init__(self, artifact_id: str) -> None:
         super().__init__(
-            f"no artifact {artifact_id[:64]} of this run, or not any more",
-            hint="GET /jobs/runs/{run_id}/artifacts lists what is kept",
+            f"this run has no artifact {artifact_id[:64]}, or it was deleted",
+            hint="GET /jobs/runs/{run_id}/artifacts lists the stored ones",
         )
 
 
@@ -138,13 +138,13 @@ class NotSupervised(NotFound):
 
 
 class ScraperNotFound(NotFound):
-    """No scraper of this name, or no script for it. `places` says where the registry looked."""
+    """There is no scraper of this name, or no script for it. `locations` are where the registry looked."""
 
     code = "scraper_not_found"
 
-    def __init__(self, name: str, places: Sequence[str], *, is_configured: bool = False) -> None:
+    def __init__(self, name: str, locations: Sequence[str], *, is_configured: bool = False) -> None:
         what = f"the script of scraper {name[:80]!r} is missing" if is_configured else f"no scraper {name[:80]!r}"
-        super().__init__(f"{what}; looked for {', '.join(places)}", field="scraper")
+        super().__init__(f"{what}; looked for {', '.join(locations)}", field="scraper")
         if is_configured:
             self.code = "script_missing"
 
@@ -162,14 +162,14 @@ class TooManyLooks(CorralError):
     code = "too_many_previews"
 
     def __init__(self) -> None:
-        super().__init__("too many pages are being looked at", hint="try again in a moment")
+        super().__init__("too many previews are running", hint="try again in a moment")
 
 
 class TooManyExports(CorralError):
     code = "too_many_exports"
 
-    def __init__(self, most: int) -> None:
-        super().__init__(f"{most} exports are being read already", hint="try again when one of them is done")
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"{limit} exports are running already", hint="try again when one of them has ended")
 
 
 class PagesNotKept(CorralError):
@@ -177,8 +177,8 @@ class PagesNotKept(CorralError):
 
     def __init__(self, run_id: str) -> None:
         super().__init__(
-            f"run {run_id} did not keep its pages, so there is nothing to make a WARC of",
-            hint="crawl again with --keep-pages, or with -o FILE.warc.gz; its records can be had as jsonl",
+            f"run {run_id} did not keep its pages, so it cannot be exported as WARC",
+            hint="crawl again with --keep-pages, or with -o FILE.warc.gz; its records can be exported as jsonl",
         )
 
 
@@ -187,7 +187,7 @@ class CannotLook(CorralError):
 
 
 class WrongState(CorralError):
-    """The state machine has no such edge. `state` is what the run was found in."""
+    """The state machine has no such edge. `state` is the current state of the run."""
 
     code = "wrong_state"
 
@@ -206,7 +206,7 @@ class NothingToAccept(CorralError):
             "it was accepted before" if is_accepted else f"its verdict is {verdict}" if verdict else "it has no verdict"
         )
         hint = "only runs whose verdict is suspect or broken can be accepted; see `corral run show RUN`"
-        super().__init__(f"the data of run {run_id} is not kept apart: {why}", hint=hint)
+        super().__init__(f"the data of run {run_id} is not withheld: {why}", hint=hint)
 
 
 class DataWithheld(CorralError):
@@ -216,20 +216,20 @@ class DataWithheld(CorralError):
         hint = (
             f"look at it with `corral run show {run_id}`, then accept it, or export it with withheld=true (--withheld)"
         )
-        super().__init__(f"the records of run {run_id} are kept apart: the verdict on its data is {verdict}", hint=hint)
+        super().__init__(f"the records of run {run_id} are withheld: the verdict on its data is {verdict}", hint=hint)
 
 
 class SessionChanged(CorralError):
-    """Another writer stored the next version first. Seal the session again and retry."""
+    """Another writer stored the next version first: the caller seals the session again and retries."""
 
     code = "session_changed"
 
     def __init__(self) -> None:
-        super().__init__("the session was changed at the same time", hint="send it again")
+        super().__init__("the session was changed concurrently", hint="send it again")
 
 
 class SiteConfigChanged(CorralError):
-    """The configuration is not the one that its writer read."""
+    """The configuration was changed after the writer had read it."""
 
     code = "site_config_changed"
 
@@ -271,5 +271,5 @@ class StorageUnusable(StorageError):
 class StorageMoved(StorageUnusable):
     code = "storage_moved"
 
-    def __init__(self, where: str, told: str) -> None:
-        super().__init__(f"{where} was {told}", hint="set APP_DATABASE_URL to that database and start Corral again")
+    def __init__(self, where: str, sentence: str) -> None:
+        super().__init__(f"{where} was {sentence}", hint="set APP_DATABASE_URL to that database and start Corral again")

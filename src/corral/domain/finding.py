@@ -1,4 +1,4 @@
-"""A broken invariant, as the doctor reports it."""
+"""A broken invariant, as `corral doctor` reports it."""
 
 from dataclasses import dataclass
 

@@ -21,6 +21,6 @@ def is_id(text: str) -> bool:
 
 
 def first_id_of(millis: int) -> str:
-    """Return the id that sorts before all ids made in this millisecond of the Unix time, and after all earlier ones."""
+    """Return an id that sorts before all ids of this millisecond since 1970, and after all earlier ones."""
     text = f"{(millis & 0xFFFF_FFFF_FFFF) << 80:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"

@@ -1,8 +1,8 @@
-"""Paths into JSON: `$.items[0].name` is one place, `$.items[*].name` and `$..name` are as many as there are.
+"""Paths into JSON: `$.items[0].name` selects one value, `$.items[*].name` and `$..name` select any number of them.
 
-Recipes use paths to one place, which may also be the element that a page's URL names (`$.items[id=path.1].name`);
-fields of a job use both kinds. It is a part of RFC 9535: names, places, slices, `*`
-and `..`, without filters and lists.
+Recipes use paths to one value, which may also be in the element that a page's URL names (`$.items[id=path.1].name`);
+fields of a job use both kinds. The notation is a subset of RFC 9535: names, indexes, slices, `*` and `..`, without
+filters and unions.
 """
 
 import json
@@ -17,7 +17,7 @@ from corral.domain.errors import BadInput
 Slots = Mapping[str, str]
 
 MAX_PATH_CHARS = 1_000
-# Values looked at for one path; `..` several times in a row would multiply them.
+# Maximum values visited for one path: several `..` in a row would multiply them.
 MAX_VISITED = 1_000_000
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_-]*"
@@ -55,14 +55,14 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """All values of an object, all elements of an array; `deep` is the value itself and all that is in it."""
+    """All values of an object or all elements of an array; with `deep`, the value itself and everything inside it."""
 
     deep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PathSlice:
-    """Elements of an array from one place to before another."""
+    """The elements of an array from one index up to, but not including, another."""
 
     start: int | None
     stop: int | None
@@ -75,7 +75,7 @@ Query = tuple[Step | Every | PathSlice, ...]
 
 
 class TooWide(Exception):
-    """A path that leads to more values than can be looked at."""
+    """A path leads to more values than may be visited."""
 
 
 def is_name(key: str) -> bool:
@@ -98,71 +98,71 @@ def _step_text(step: Step) -> str:
 
 
 def scan_path(text: str, start: int) -> tuple[Path, int] | None:
-    """The path to one place that begins here, and where it ends; None where none begins."""
+    """Read the path to one value that begins here; return it and its end, or None if there is none."""
     if not text.startswith("$", start):
         return None
-    query, place = _scan(text, start + 1)
+    query, end = _scan(text, start + 1)
     path = tuple(step for step in query if not isinstance(step, Every | PathSlice))
-    return (path, place) if len(path) == len(query) else None
+    return (path, end) if len(path) == len(query) else None
 
 
 def parse_path(text: str, field: str) -> Path:
-    found = scan_path(text, 0)
-    if found is None or found[1] != len(text):
+    scanned = scan_path(text, 0)
+    if scanned is None or scanned[1] != len(text):
         raise BadInput(
             f"{text[:100]!r} is not a path into JSON",
             field=field,
             hint='write it as $.items[0].name, $.items[id=path.1].name or $["odd key"]',
         )
-    return found[0]
+    return scanned[0]
 
 
 def parse_query(text: str, *, field: str) -> Query:
-    """The path of a field, or BadInput saying where it cannot be read."""
+    """Parse the path of a field; BadInput names the position of an error."""
     if len(text) > MAX_PATH_CHARS:
         raise _bad(f"the JSON path has {len(text)} characters, more than {MAX_PATH_CHARS}", field, "shorten it")
     if not text.startswith("$"):
         raise _bad("the JSON path cannot be read at position 0: it begins with $", field, "write it as $.items[0].name")
-    query, place = _scan(text, 1)
-    if place == len(text) and not any(isinstance(step, Where) for step in query):
+    query, end = _scan(text, 1)
+    if end == len(text) and not any(isinstance(step, Where) for step in query):
         return query
-    rest = text[place : place + 30]
+    rest = text[end : end + 30]
     what = f"{rest!r} is no step" if rest else "it names a part of the page's address, which only recipes do"
     hint = "steps are .name, ['odd name'], [0], [-1], [1:3], [*], .* and ..name; filters and lists are not known"
-    raise _bad(f"the JSON path cannot be read at position {place}: {what}", field, hint)
+    raise _bad(f"the JSON path cannot be read at position {end}: {what}", field, hint)
 
 
 def _bad(message: str, field: str, hint: str) -> BadInput:
     return BadInput(message, field=field, hint=hint, code="bad_selector")
 
 
-def _scan(text: str, place: int) -> tuple[Query, int]:
-    """As many steps as can be read, and where that ends."""
+def _scan(text: str, index: int) -> tuple[Query, int]:
+    """Read as many steps as possible; return them and the index after the last one."""
     steps: list[Step | Every | PathSlice] = []
     while True:
-        is_deep = text.startswith("..", place)
-        # After two dots a name needs none of its own; a bracket never has one.
-        at = place + (2 if text.startswith("..[", place) else 1) if is_deep else place
-        found = _STEP.match(text, at)
-        step = _step_of(found) if found else None
-        if found is None or step is None:
-            return tuple(steps), place
+        is_deep = text.startswith("..", index)
+        # After `..`, a name needs no dot of its own; a bracket never has one.
+        at = index + (2 if text.startswith("..[", index) else 1) if is_deep else index
+        match = _STEP.match(text, at)
+        step = _step_of(match) if match else None
+        if match is None or step is None:
+            return tuple(steps), index
         steps += [Every(deep=True), step] if is_deep else [step]
-        place = found.end()
+        index = match.end()
 
 
-def _step_of(found: re.Match[str]) -> Step | Every | PathSlice | None:
-    if found["name"] is not None:
-        return found["name"]
-    if found["index"] is not None:
-        return int(found["index"])
-    if found["every"] is not None:
+def _step_of(match: re.Match[str]) -> Step | Every | PathSlice | None:
+    if match["name"] is not None:
+        return match["name"]
+    if match["index"] is not None:
+        return int(match["index"])
+    if match["every"] is not None:
         return Every()
-    if found["quoted"] is not None:
-        return _unquote(found["quoted"])
-    if found["key"] is not None:
-        return Where(found["key"], found["slot"])
-    start, stop, by = (None if found[name] is None else int(found[name]) for name in ("start", "stop", "by"))
+    if match["quoted"] is not None:
+        return _unquote(match["quoted"])
+    if match["key"] is not None:
+        return Where(match["key"], match["slot"])
+    start, stop, by = (None if match[name] is None else int(match[name]) for name in ("start", "stop", "by"))
     return None if by == 0 else PathSlice(start, stop, by)
 
 
@@ -176,11 +176,11 @@ def _unquote(text: str) -> str | None:
         return None
 
 
-# -- looked up ----------------------------------------------------------------------------------------------
+# -- lookup -------------------------------------------------------------------------------------------------
 
 
 def at(document: Any, path: Path, slots: Slots) -> Any:
-    """What is there, or ABSENT."""
+    """Return the value at the path, or ABSENT."""
     for step in path:
         document = _take_step(document, step, slots)
         if document is ABSENT:
@@ -202,18 +202,18 @@ def _take_step(value: Any, step: Step, slots: Slots) -> Any:
 
 
 def select(document: Any, query: Query) -> list[Any]:
-    """What the path leads to, in the order of the document. TooWide where that is more than can be looked at."""
-    found = [document]
+    """Return the values that the path selects, in document order; raise TooWide if too many have to be visited."""
+    values = [document]
     visited = 0
     for step in query:
         following: list[Any] = []
-        for value in _take_steps(found, step):
+        for value in _take_steps(values, step):
             visited += 1
             if visited > MAX_VISITED:
                 raise TooWide
             following.append(value)
-        found = following
-    return found
+        values = following
+    return values
 
 
 def _take_steps(values: Iterable[Any], step: Step | Every | PathSlice) -> Iterator[Any]:
@@ -222,8 +222,8 @@ def _take_steps(values: Iterable[Any], step: Step | Every | PathSlice) -> Iterat
             yield from _within(value) if step.deep else _children(value)
         elif isinstance(step, PathSlice):
             yield from value[step.start : step.stop : step.by] if isinstance(value, list) else ()
-        elif (one := _take_step(value, step, {})) is not ABSENT:
-            yield one
+        elif (child := _take_step(value, step, {})) is not ABSENT:
+            yield child
 
 
 def _children(value: Any) -> Iterable[Any]:
@@ -235,16 +235,16 @@ def _children(value: Any) -> Iterable[Any]:
 def _within(value: Any) -> Iterator[Any]:
     waiting = [value]
     while waiting:
-        each = waiting.pop()
-        yield each
-        waiting += reversed(list(_children(each)))
+        current = waiting.pop()
+        yield current
+        waiting += reversed(list(_children(current)))
 
 
-# -- how values read ----------------------------------------------------------------------------------------
+# -- display of values --------------------------------------------------------------------------------------
 
 
 def display_text(value: Any) -> str | None:
-    """A JSON value as a page that simply prints it shows it; None where it shows nothing."""
+    """Return a JSON value as a page displays it without formatting; None if it displays nothing."""
     if isinstance(value, str):
         return _SPACE.sub(" ", value).strip() or None
     if isinstance(value, bool):

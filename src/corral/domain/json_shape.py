@@ -1,7 +1,7 @@
 """The outer shape of a JSON document, checked piece by piece before any parser builds objects from it.
 
 Every step is a linear pass over the piece that has arrived, so that no document can be slow to check. A document that
-is not JSON may be counted wrongly from its first error on; the parser refuses it at that place.
+is not JSON may be counted wrongly from its first error on; the parser refuses it there.
 """
 
 import json
@@ -19,12 +19,12 @@ _NOT_STRUCTURE = bytes(set(range(256)) - set(b"[]{},"))
 class JsonShape:
     def __init__(self) -> None:
         self._in_string = False
-        self._backslash = b""  # the last byte of the previous piece, where it escapes the first of the next one
+        self._backslash = b""  # the last byte of the previous piece, if it escapes the first byte of the next one
         self._depth = 0
         self._values = 0
 
     def feed(self, piece: bytes) -> None:
-        """Count what the next piece opens. BadInput where the document is too deep or has too many values."""
+        """Count the values of the next piece; raise BadInput if the document is too deep or has too many values."""
         structure = self._structure(piece)
         for bracket in structure.replace(b",", b""):
             self._depth += _DEPTH_CHANGES[bracket]
@@ -36,7 +36,7 @@ class JsonShape:
             raise BadInput(message, field="body", hint="split the request", code="too_many_values")
 
     def _structure(self, piece: bytes) -> bytes:
-        """Brackets and commas outside of strings."""
+        """Return the brackets and commas outside of strings."""
         text = (self._backslash + piece).replace(b"\\\\", b"")
         self._backslash = b"\\" if text.endswith(b"\\") else b""
         parts = text.replace(b'\\"', b"").split(b'"')
@@ -47,7 +47,7 @@ class JsonShape:
 
 
 def find_repeated_key(document: bytes) -> str | None:
-    """A key that some object of the document has twice. Parsers silently take one of them."""
+    """Return a key that one object of the document has twice, or None. Parsers silently use one of the two values."""
     repeated: list[str] = []
 
     def check(pairs: Sequence[tuple[str, None]]) -> None:

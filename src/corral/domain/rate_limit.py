@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from dataclasses import dataclass
 
-# The client that was seen the longest time ago is forgotten first; it starts again with a full bucket.
+# Beyond this number, the least recently seen client is forgotten; it starts again with a full bucket.
 MAX_CLIENTS = 10_000
 
 
@@ -22,7 +22,7 @@ class RateLimiter:
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, client: str, now_s: float) -> float:
-        """Count one request. 0.0 means it may pass; otherwise, the seconds until the next one may."""
+        """Count one request; return 0.0 if it may pass, otherwise the seconds until the next one may."""
         rate = self._rate
         if not rate.per_second:
             return 0.0

@@ -1,4 +1,4 @@
-"""A value that must not be shown: whatever prints, formats or serialises it by accident gets `***`."""
+"""A value that must not be shown: code that prints or formats it by accident gets `***`."""
 
 import hmac
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 T = TypeVar("T", str, bytes)
 
-SHOWN = "***"
-# Shorter values (`1`, `en`) say nothing, and looking for them would tear other texts apart.
-_MIN_HUNTED = 6
+REDACTED = "***"
+# Shorter values (`1`, `en`) reveal nothing, and replacing them would garble other texts.
+_MIN_SECRET_CHARS = 6
 
 
 class Secret(Generic[T]):
@@ -21,12 +21,12 @@ class Secret(Generic[T]):
         return self._value
 
     def __repr__(self) -> str:
-        return SHOWN
+        return REDACTED
 
     __str__ = __repr__
 
     def __format__(self, _: str) -> str:
-        return SHOWN
+        return REDACTED
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret) or type(self._value) is not type(other._value):
@@ -37,7 +37,7 @@ class Secret(Generic[T]):
         return hash((Secret, self._value))
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is not pickled: what reads the file would see it")
+        raise TypeError("a secret cannot be pickled: readers of the file would see it")
 
 
 def _as_bytes(value: str | bytes) -> bytes:
@@ -45,18 +45,18 @@ def _as_bytes(value: str | bytes) -> bytes:
 
 
 def without(value: Any, secrets: Sequence[str]) -> Any:
-    """The same value with every occurrence of a secret replaced, keys included."""
-    hunted = sorted({text for text in secrets if len(text) >= _MIN_HUNTED}, key=len, reverse=True)
-    return _without(value, hunted) if hunted else value
+    """Return the value with every occurrence of a secret replaced, keys included."""
+    searched = sorted({text for text in secrets if len(text) >= _MIN_SECRET_CHARS}, key=len, reverse=True)
+    return _without(value, searched) if searched else value
 
 
-def _without(value: Any, hunted: Sequence[str]) -> Any:
+def _without(value: Any, searched: Sequence[str]) -> Any:
     if isinstance(value, str):
-        for text in hunted:
-            value = value.replace(text, SHOWN)
+        for text in searched:
+            value = value.replace(text, REDACTED)
         return value
     if isinstance(value, dict):
-        return {_without(key, hunted): _without(each, hunted) for key, each in value.items()}
+        return {_without(key, searched): _without(each, searched) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)(_without(each, hunted) for each in value)
+        return type(value)(_without(each, searched) for each in value)
     return value

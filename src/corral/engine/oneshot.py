@@ -28,10 +28,10 @@ _MARGIN_S = 2.0
 _WARM_S = 60.0
 
 
-def errand(
+def draft_lease(
     kind: str, payload: TypedPayload, strategy: Strategy, session: SealedSession | None, job_id: str | None = None
 ) -> Lease:
-    """Return a run for `OneShotWorkers` that is not stored."""
+    """Return a lease of a run that is not stored, for `OneShotWorkers`."""
     now = datetime.now(UTC)
     run = Run(
         id=RunId(new_id()),
@@ -73,13 +73,13 @@ class OneShotWorkers:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
-        runner = await self._runner()
+        runner = await self._get_runner()
         try:
             outcome = await runner.perform(lease, timeout_s)
         except BaseException:
             await runner.pool.stop()
             raise
-        if runner.is_sound:
+        if runner.is_usable:
             runner.dismissal = asyncio.get_running_loop().call_later(_WARM_S, self._dismiss, runner)
             self._idle.append(runner)
         else:
@@ -91,14 +91,14 @@ class OneShotWorkers:
             self._dismiss(runner)
         await asyncio.gather(*self._closing, return_exceptions=True)
 
-    async def _runner(self) -> "_Runner":
+    async def _get_runner(self) -> "_Runner":
         """Return an idle worker, unless its configuration is outdated, such as its vault keys."""
         config = self._config()
         while self._idle:
             runner = self._idle.pop()
             if runner.dismissal is not None:
                 runner.dismissal.cancel()
-            if runner.is_sound and runner.config == config:
+            if runner.is_usable and runner.config == config:
                 return runner
             self._end(runner)
         runner = _Runner(config, self._limiter, self._proxies)
@@ -112,7 +112,7 @@ class OneShotWorkers:
         self._end(runner)
 
     def _end(self, runner: "_Runner") -> None:
-        task = asyncio.create_task(runner.pool.stop(), name="errand ends")
+        task = asyncio.create_task(runner.pool.stop(), name="one-shot worker ends")
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
@@ -126,13 +126,13 @@ class _Runner:
     ) -> None:
         self.config = config
         self._limiter = limiter
-        self.is_sound = True
+        self.is_usable = True
         self.dismissal: asyncio.TimerHandle | None = None
         self._ready = asyncio.Event()
         self._done: asyncio.Future[Outcome] | None = None
-        heard = lend_all if limiter is None else limiter.hear
+        on_slot_message = lend_all if limiter is None else limiter.hear
         handlers = (self._handle_end, self._handle_abort, self._handle_death, self._ready.set)
-        events = PoolEvents(*handlers, limiter=heard, proxies=proxies)
+        events = PoolEvents(*handlers, limiter=on_slot_message, proxies=proxies)
         self.pool = WorkerPool(1, config, events)
 
     async def perform(self, lease: Lease, timeout_s: float) -> Outcome:
@@ -147,21 +147,21 @@ class _Runner:
             async with asyncio.timeout(timeout_s + _MARGIN_S):
                 return await done
         except TimeoutError:
-            self.is_sound = False
+            self.is_usable = False
             return Failed(FailureCode.TIMEOUT, "no answer in time", "errand")
 
-    def _handle_end(self, found: list[tuple[HeldLease, Outcome]]) -> None:
-        self._end(found[0][1])
+    def _handle_end(self, outcomes: list[tuple[HeldLease, Outcome]]) -> None:
+        self._end(outcomes[0][1])
 
     def _handle_abort(self, _: list[HeldLease]) -> None:
-        self.is_sound = False
-        self._end(Failed(FailureCode.UNKNOWN, "the look was broken off", "bug"))
+        self.is_usable = False
+        self._end(Failed(FailureCode.UNKNOWN, "the task was cancelled", "bug"))
 
     def _handle_death(self, worker: WorkerProcess, exit_status: str, _: DeathCause) -> None:
-        self.is_sound = False
+        self.is_usable = False
         if self._limiter is not None:
             self._limiter.remove_holder(worker)
-        self._end(Failed(FailureCode.WORKER_LOST, f"the worker that was to look died: {exit_status}", "errand"))
+        self._end(Failed(FailureCode.WORKER_LOST, f"the worker process died: {exit_status}", "errand"))
 
     def _end(self, outcome: Outcome) -> None:
         if self._done is not None and not self._done.done():

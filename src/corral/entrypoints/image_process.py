@@ -43,11 +43,11 @@ def _serve(link_fd: int, limits: DecoderLimits) -> None:
     head, recipe = b"", None
     while len(header := requests.read(request_header.size)) == request_header.size:
         head_bytes, body_bytes = request_header.unpack(header)
-        given, body = requests.read(head_bytes), requests.read(body_bytes)
+        new_head, body = requests.read(head_bytes), requests.read(body_bytes)
         if len(body) < body_bytes:
             return
-        if recipe is None or given != head:
-            head, recipe = given, decode_recipe(given)
+        if recipe is None or new_head != head:
+            head, recipe = new_head, decode_recipe(new_head)
         signal.setitimer(signal.ITIMER_PROF, limits.cpu_s)
         facts, output = process_image(body, recipe)
         signal.setitimer(signal.ITIMER_PROF, 0)

@@ -1,10 +1,11 @@
 """Entry point of a parsing process: `python -m corral.entrypoints.parser_process CONTROL_FD NOTE_FD PARENT_PID LIMITS`.
 
-It reads no page itself. It loads what reading takes, then forks one reader after the other, each with the socket it was
-handed for it, and tells how each one ended: a reader that was killed is replaced in milliseconds.
+It reads no page itself. It loads the modules that reading needs, forks one reader at a time with the socket that it
+received for it, and reports how each reader ended. A killed reader is thus replaced in milliseconds.
 
-The kernel ends a reader that uses up its processor time: SIGPROF for the page, SIGVTALRM for one selector, the place of
-whose field is in the note by then. A Python signal handler would not run before the call into the parser returned.
+The kernel ends a reader that exceeds its processor time: SIGPROF for the page, SIGVTALRM for one selector. The reader
+writes the index of the field to the note before it runs the selector. A Python signal handler would run too late: only
+after the call into the parser has returned.
 """
 
 import contextlib
@@ -21,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from corral.domain.fields.own_code import parser_of
-from corral.extract.fields import xml_source  # noqa: F401 - it brings lxml, which no reader is to load by itself
+from corral.extract.fields import xml_source  # noqa: F401 - loads lxml once, before the readers are forked
 from corral.extract.link_classifier import ReadMemory
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.fetch.parsing.messages import (
@@ -44,8 +45,8 @@ from corral.fetch.parsing.read_clock import read_time
 from corral.runtime.process import COLLECT_AFTER, die_with_parent, keep_freed_memory
 
 _PIECE_BYTES = 256 * 1024
-_TOGETHER = 8
-_HOLD_BACK_S = 0.02
+_MAX_BATCH = 8
+_MAX_DELAY_S = 0.02
 _MEMORY = encode_answer(ReadAnswer(refused="it takes too much memory"))
 
 
@@ -54,12 +55,12 @@ def main() -> None:
     limits = ReaderLimits.parse(sys.argv[4])
     die_with_parent(parent_pid)
     control = socket.socket(fileno=control_fd)
-    gc.freeze()  # so that readers go on sharing this memory
+    gc.freeze()  # so that readers keep sharing this memory
     gc.set_threshold(COLLECT_AFTER)
     keep_freed_memory()
     while True:
-        asked, links, _, _ = socket.recv_fds(control, 1, 1)
-        if not asked or not links:
+        request, links, _, _ = socket.recv_fds(control, 1, 1)
+        if not request or not links:
             return
         our_pid = os.getpid()
         pid = os.fork()
@@ -74,7 +75,7 @@ def main() -> None:
 def _become_reader(
     control: socket.socket, link: socket.socket, note_fd: int, parent_pid: int, limits: ReaderLimits
 ) -> None:
-    """Never returns: what follows a return is the parent's."""
+    """Serve as a reader, and exit instead of returning: the code of the caller belongs to the parent."""
     try:
         die_with_parent(parent_pid)
         control.close()
@@ -91,17 +92,17 @@ def _become_reader(
 
 def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
     is_last, memory = False, ReadMemory()
-    answers: list[bytes] = []  # each one that is told wakes another process up, which takes longer than many a page
+    answers: list[bytes] = []  # sent in batches: waking the other process takes longer than reading many a page
     until, count = 0.0, 0
-    asked = link.makefile("rb", buffering=_PIECE_BYTES)
+    requests = link.makefile("rb", buffering=_PIECE_BYTES)
     while not is_last:
-        header = asked.read(request_header.size)
+        header = requests.read(request_header.size)
         if len(header) < request_header.size:
             return
         has_more, file = False, None
         head_bytes, body_bytes = request_header.unpack(header)
         try:
-            head, body = asked.read(head_bytes), asked.read(body_bytes)
+            head, body = requests.read(head_bytes), requests.read(body_bytes)
             if len(body) < body_bytes:
                 return
             kind, packed, has_more, file = _read(head, body, note_fd, limits, memory)
@@ -115,27 +116,27 @@ def _serve(link: socket.socket, note_fd: int, limits: ReaderLimits) -> None:
         if resident_bytes > limits.resident_bytes:
             kind, packed = LAST_READ, _refuse_code(file, "takes too much memory") if file else _MEMORY
         elif 2 * resident_bytes > limits.resident_bytes and kind == READ:
-            kind = LAST_READ  # or the next page would have to pay for this one
+            kind = LAST_READ  # otherwise the next page could fail for the memory of this one
         signal.setitimer(signal.ITIMER_PROF, 0)
         is_last = kind == LAST_READ
         answers.append(answer_frame(kind, packed))
         count += 1
         os.pwrite(note_fd, note.pack(count), READ_AT)
-        if is_last or not has_more or len(answers) >= _TOGETHER or time.monotonic() > until:
+        if is_last or not has_more or len(answers) >= _MAX_BATCH or time.monotonic() > until:
             link.sendall(b"".join(answers))
             answers.clear()
-            until = time.monotonic() + _HOLD_BACK_S
+            until = time.monotonic() + _MAX_DELAY_S
 
 
 @contextlib.contextmanager
 def _limit_memory(mib: int, limits: ReaderLimits) -> Iterator[None]:
-    """Let one page take at most this much more memory than the reader has now; 0 is the limit of the reader."""
+    """Let one page use at most this much more memory than the reader has now; 0 keeps the limit of the reader."""
     if not mib:
         yield
         return
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    most = min(limits.address_bytes, pages * resource.getpagesize() + mib * 1024 * 1024)
-    resource.setrlimit(resource.RLIMIT_AS, (most, limits.address_bytes))
+    limit = min(limits.address_bytes, pages * resource.getpagesize() + mib * 1024 * 1024)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limits.address_bytes))
     try:
         yield
     finally:
@@ -143,7 +144,7 @@ def _limit_memory(mib: int, limits: ReaderLimits) -> Iterator[None]:
 
 
 class _CodeMemoryError(MemoryError):
-    """Own code used up the memory."""
+    """Own code exceeded the memory limit."""
 
     def __init__(self, file: str | None) -> None:
         super().__init__()
@@ -157,12 +158,12 @@ def _refuse_code(file: str | None, why: str) -> bytes:
 def _read(
     head: bytes, body: bytes, note_fd: int, limits: ReaderLimits, memory: ReadMemory
 ) -> tuple[bytes, bytes, bool, str | None]:
-    """The kind of the answer, the answer, whether another page follows, and the file of the page's own code."""
+    """Return the kind of the answer, the answer, whether another page follows, and the file of the page's own code."""
     has_more, file = False, None
 
     @contextlib.contextmanager
-    def guard(place: int) -> Iterator[None]:
-        os.pwrite(note_fd, note.pack(place), 0)
+    def guard(field_index: int) -> Iterator[None]:
+        os.pwrite(note_fd, note.pack(field_index), 0)
         signal.setitimer(signal.ITIMER_VIRTUAL, limits.selector_s)
         try:
             yield
@@ -190,7 +191,7 @@ def _read(
         packed = encode_answer(replace(answer, cpu_ms=round((time.process_time() - began) * 1000)))
     except MemoryError:
         raise
-    except Exception:  # noqa: BLE001 - a bug of ours; it is told, and raised on the other side
+    except Exception:  # noqa: BLE001 - a bug of ours, which the other side raises
         return BUG, traceback.format_exc()[-8192:].encode("utf-8", "replace"), has_more, file
     if len(packed) > limits.answer_bytes:
         refused = encode_answer(ReadAnswer(refused=f"its record has more than {limits.answer_bytes} bytes"))

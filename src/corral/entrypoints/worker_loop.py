@@ -1,4 +1,4 @@
-"""A worker process from its first run on: one event loop that performs the runs its node sends."""
+"""The main part of a worker process: an event loop that executes the runs that its node sends."""
 
 import asyncio
 import os
@@ -15,19 +15,19 @@ from corral.runtime.process import serve
 from corral.wiring.worker import worker_kinds
 from corral.wiring.worker_config import WorkerConfig
 
-_LIMIT = 2**24
+_READ_LIMIT_BYTES = 2**24
 
 
-def work(link: socket.socket, mark_fd: int, heard: bytes) -> None:
-    """Until the node closes the connection. `heard` is what it has said already."""
+def work(link: socket.socket, mark_fd: int, received: bytes) -> None:
+    """Execute runs until the node closes the connection. `received` holds the frames that were read before."""
     mark = SharedMark(mark_fd)
     os.close(mark_fd)
-    serve(_work(link, mark, heard))
+    serve(_work(link, mark, received))
 
 
-async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
+async def _work(link: socket.socket, mark: SharedMark, received: bytes) -> None:
     mark_steps(asyncio.get_running_loop(), mark)
-    reader, writer = await _connect(link, heard)
+    reader, writer = await _connect(link, received)
     try:
         async for frame in messages.read_from_node(reader):
             setup = frame[0]
@@ -43,12 +43,12 @@ async def _work(link: socket.socket, mark: SharedMark, heard: bytes) -> None:
         writer.close()
 
 
-async def _connect(link: socket.socket, heard: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Like `asyncio.open_connection`, with a reader that has something in it before the first byte arrives."""
+async def _connect(link: socket.socket, received: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect like `asyncio.open_connection`, with a reader that begins with the bytes already received."""
     loop = asyncio.get_running_loop()
     link.setblocking(False)
-    reader = asyncio.StreamReader(limit=_LIMIT, loop=loop)
-    reader.feed_data(heard)
+    reader = asyncio.StreamReader(limit=_READ_LIMIT_BYTES, loop=loop)
+    reader.feed_data(received)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
     transport, _ = await loop.create_connection(lambda: protocol, sock=link)
     return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

@@ -1,7 +1,7 @@
 """Entry point of a worker process, which a node starts with LINK_FD BEAT_FD MARK_FD PARENT_PID as arguments.
 
-It says that it is ready and waits for its first run before it loads what executes runs: an idle worker takes seven
-megabytes instead of thirty. What the node says meanwhile is kept for `child_work`.
+It reports that it is ready and waits for its first run before it loads the code that executes runs: an idle worker
+takes seven megabytes instead of thirty. Frames that arrive in the meantime are passed on to `worker_loop`.
 """
 
 import socket
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from corral.runtime.heartbeat import start_beating
 from corral.runtime.process import die_with_parent, load_structlog_alone
 
-# As `engine.worker.messages` writes them, which is not loaded yet.
+# The encoding of `engine.worker.messages`, which is not loaded yet.
 _HEADER = 4
 _READY = b'[["ready"]]'
 _TASK = b'["task",'
@@ -22,33 +22,33 @@ def main() -> None:
     die_with_parent(parent_pid)
     start_beating(socket.socket(fileno=beat_fd))
     link = socket.socket(fileno=link_fd)
-    heard = _wait_for_task(link)
-    if heard is None:
+    received = _wait_for_task(link)
+    if received is None:
         return
-    load_work()(link, mark_fd, heard)
+    load_work()(link, mark_fd, received)
 
 
 def load_work() -> Callable[[socket.socket, int, bytes], None]:
-    """Load what executes runs."""
+    """Load the code that executes runs."""
     load_structlog_alone()
-    from corral.entrypoints.worker_loop import work  # noqa: PLC0415 - this is what is put off
+    from corral.entrypoints.worker_loop import work  # noqa: PLC0415 - this import is what an idle worker saves
 
     return work
 
 
 def _wait_for_task(link: socket.socket) -> bytes | None:
-    """Everything that the node said up to its first run, as it was sent; None where it is gone before."""
+    """Return all frames up to the first run, as they were sent; None if the node closes the connection before."""
     config = _read_frame(link)
     if config is None:
         return None
-    heard = [config]
+    frames = [config]
     link.sendall(len(_READY).to_bytes(_HEADER, "big") + _READY)
-    while _TASK not in heard[-1]:
+    while _TASK not in frames[-1]:
         frame = _read_frame(link)
         if frame is None:
             return None
-        heard.append(frame)
-    return b"".join(heard)
+        frames.append(frame)
+    return b"".join(frames)
 
 
 def _read_frame(link: socket.socket) -> bytes | None:

@@ -1,1 +1,1 @@
-"""What was collected, as a file: one writer per format, fed a few records at a time, in memory that does not grow."""
+"""Export collected data as files. Each format has a writer that takes records in batches and uses constant memory."""

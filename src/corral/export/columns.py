@@ -1,4 +1,4 @@
-"""Which columns a table of records has, and of which type each is: found out before the first row is written."""
+"""Find the columns of a table of records and the type of each, before the first row is written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,18 +11,18 @@ from corral.domain.errors import BadInput
 
 # A record with more fields than this uses values as keys; it does not fit a table.
 MAX_COLUMNS = 10_000
-# Whole numbers up to here are the same number as a fraction.
+# Integers up to this size convert to a float without loss.
 _EXACT = 2**53
 _LONGEST = 2**63
 _SHORT = 16_000
 
 
 class ValueKind(StrEnum):
-    """What values of a column are."""
+    """The kind of a value in a column."""
 
     TRUTH = "truth"
     NUMBER = "number"
-    LONG = "long"  # too long to be a fraction without loss
+    LONG = "long"  # an integer that a float cannot hold without loss
     FRACTION = "fraction"
     TEXT = "text"
     OTHER = "other"  # lists, objects, and numbers beyond 64 bits
@@ -33,7 +33,7 @@ class ColumnType(StrEnum):
     WHOLE = "whole"
     FRACTION = "fraction"
     TEXT = "text"
-    JSON = "json"  # of every value, so that text and numbers in one column can be told apart
+    JSON = "json"  # every value as JSON, so that a reader can tell text from numbers in a mixed column
 
 
 _TYPES = (
@@ -45,7 +45,7 @@ _TYPES = (
 
 
 def kind_of(value: Any) -> ValueKind | None:
-    """None for a value that is not there."""
+    """Return the kind of a value; None if there is no value."""
     if isinstance(value, str):
         return ValueKind.TEXT
     if value is None:
@@ -62,7 +62,7 @@ def kind_of(value: Any) -> ValueKind | None:
 @dataclass(slots=True)
 class Column:
     kinds: set[ValueKind] = field(default_factory=set)
-    longest: int = 0  # of its texts, in the units that spreadsheets count in
+    longest: int = 0  # length of its longest text in UTF-16 units, as spreadsheets count
 
     @property
     def type(self) -> ColumnType:
@@ -70,16 +70,16 @@ class Column:
 
 
 class Columns:
-    """The usual ones as far as there are any, those that were asked for, and what else was found, by name."""
+    """The columns of a table: usual ones that occur, then requested ones, then all others that were found, by name."""
 
-    def __init__(self, asked: Sequence[str] = (), usual: Sequence[str] = ()) -> None:
-        self._usual = frozenset(usual) - frozenset(asked)
-        self._asked = tuple(dict.fromkeys((*usual, *asked)))
-        self._all = {name: Column() for name in self._asked}
+    def __init__(self, requested: Sequence[str] = (), usual: Sequence[str] = ()) -> None:
+        self._usual = frozenset(usual) - frozenset(requested)
+        self._leading = tuple(dict.fromkeys((*usual, *requested)))
+        self._all = {name: Column() for name in self._leading}
         self._present: set[str] = set()
         self.records = 0
 
-    def look_at(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def scan(self, records: Iterable[Mapping[str, Any]]) -> None:
         for record in records:
             self.records += 1
             self._present.update(record)
@@ -101,16 +101,19 @@ class Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """A table without records has all of them."""
+        """Return the column names in order, without usual columns that no record has.
+
+        A table without records has all columns.
+        """
         absent = self._usual - self._present if self.records else frozenset()
-        asked = [name for name in self._asked if name not in absent]
-        return (*asked, *sorted(name for name in self._all if name not in self._asked))
+        leading = [name for name in self._leading if name not in absent]
+        return (*leading, *sorted(name for name in self._all if name not in self._leading))
 
     def __getitem__(self, name: str) -> Column:
         return self._all[name]
 
-    def have(self, record: Mapping[str, Any]) -> bool:
-        """False for a record that was written after we looked: the table has no place for it."""
+    def can_hold(self, record: Mapping[str, Any]) -> bool:
+        """Return False for a record that was written after the scan and does not fit the columns."""
         for name, value in record.items():
             column = self._all.get(name)
             if column is None:
@@ -122,7 +125,10 @@ class Columns:
 
 
 def _length(value: Any, kind: ValueKind) -> int:
-    """Of a text in units of UTF-16, as far as it matters: short ones cannot become long by counting them so."""
+    """Return the length of a text in UTF-16 units.
+
+    Characters of a short text are counted instead: it fits one cell in either unit.
+    """
     if kind is ValueKind.OTHER:
         value, kind = json_text(value), ValueKind.TEXT
     if kind is not ValueKind.TEXT:

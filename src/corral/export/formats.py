@@ -1,4 +1,4 @@
-"""The formats there are, how their files are named and what they are served as."""
+"""Export formats: their file names and content types."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -22,7 +22,7 @@ class Format(StrEnum):
 
     @property
     def needs_columns(self) -> bool:
-        """True where every record has the same columns, which have to be known before the first one is written."""
+        """Return whether all records share one set of columns, which must be known before the first row is written."""
         return self in (Format.CSV, Format.PARQUET, Format.XLSX)
 
 
@@ -38,6 +38,6 @@ SUFFIXES = (*(each.suffix for each in Format), ".warc")
 
 
 def format_of(path: Path) -> Format | None:
-    """What the name of the file asks for; None where it asks for nothing we know."""
+    """Return the format that the name of the file ends with; None if it is unknown."""
     name = path.name.lower()
     return next((each for each in Format if name.endswith((each.suffix, f".{each.value}"))), None)

@@ -1,4 +1,4 @@
-"""Whether a spreadsheet may take a text for a formula, however the start of it is disguised."""
+"""Detect text that a spreadsheet may execute as a formula, however its start is disguised."""
 
 import unicodedata
 from functools import lru_cache
@@ -15,7 +15,7 @@ _MINUS = frozenset("\u2010\u2011\u2012\u2013\u2212\ufe58\ufe63\uff0d")
 
 
 def is_formula(text: str) -> bool:
-    """True if the first visible character starts a formula. Leading apostrophes are skipped as well."""
+    """Return whether the first visible character starts a formula. Leading apostrophes are skipped as well."""
     for character in text:
         kind = _kind(character)
         if kind is not None:
@@ -25,7 +25,7 @@ def is_formula(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _kind(character: str) -> bool | None:
-    """True for the start of a formula, False for any other visible character, None for one to skip."""
+    """Return True for the start of a formula, False for any other visible character, None for one to skip."""
     # Compatibility decomposition folds the full-width, small, superscript and subscript forms of `=`, `+`, `-`, `@`.
     if character in _STARTS or character in _MINUS or unicodedata.normalize("NFKC", character) in _STARTS:
         return True

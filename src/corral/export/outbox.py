@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 class Outbox(io.RawIOBase):
-    """A file that can be written and told, not read or rewound: what suits it suits a socket."""
+    """A write-only file that reports its position but cannot be read or rewound, like a socket."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
-        self._told = 0
-        self.size = 0  # of what waits
+        self._position = 0
+        self.size = 0  # bytes that have not been taken
 
     def writable(self) -> bool:
         return True
@@ -22,12 +22,12 @@ class Outbox(io.RawIOBase):
     def write(self, data: "Buffer") -> int:
         part = bytes(data)
         self._parts.append(part)
-        self._told += len(part)
+        self._position += len(part)
         self.size += len(part)
         return len(part)
 
     def tell(self) -> int:
-        return self._told
+        return self._position
 
     def take(self) -> bytes:
         parts, self._parts, self.size = self._parts, [], 0
@@ -38,7 +38,7 @@ class Writer(Protocol):
     """A writer of one format. It may buffer records, and writes the rest to the outbox at the end."""
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> int:
-        """How many of them were written."""
+        """Add records; return how many of them the format could hold."""
         ...
 
     def end(self) -> None: ...

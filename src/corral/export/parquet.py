@@ -35,7 +35,7 @@ class ParquetWriter:
     def add(self, records: Iterable[Mapping[str, Any]]) -> int:
         count = 0
         for record in records:
-            if not self._columns.have(record):
+            if not self._columns.can_hold(record):
                 continue
             count += 1
             self._rows.append(record)

@@ -22,10 +22,10 @@ from corral.export.text import CsvWriter, JsonLinesWriter, JsonWriter
 
 T = TypeVar("T")
 
-# What became of a row, in an export of changes only.
+# The column with the kind of change, in an export of changes.
 CHANGE_COLUMN = "_change"
-# Pieces smaller than this are sent together with the next.
-_ENOUGH = 64 * 1024
+# Smaller pieces are sent together with the next one.
+_MIN_CHUNK_BYTES = 64 * 1024
 
 
 class _ChangePage(Protocol):
@@ -47,7 +47,7 @@ class _Pages(Protocol):
 
 
 class ExportStore(Protocol):
-    """Batches of a run, each as large as fits into memory; an empty one at the end."""
+    """Reads the records and pages of a run in batches that fit into memory; an empty batch is the end."""
 
     @property
     def records(self) -> _Records: ...
@@ -57,7 +57,7 @@ class ExportStore(Protocol):
 
 @dataclass(slots=True)
 class ExportProgress:
-    """How far an export is: what has been looked at for its columns, and what has been written."""
+    """How far an export is: records scanned for columns, records written, bytes written."""
 
     seen: int = 0
     written: int = 0
@@ -68,19 +68,19 @@ class ExportProgress:
 class Export:
     run: Run
     format: Format
-    packs: bool = True  # each record of a WARC, by gzip
+    packs: bool = True  # compress each record of a WARC file with gzip
     changes: RunComparison | None = None  # only the rows that changed since an earlier run
-    with_withheld: bool = False  # also where the verdict on its data keeps its records apart
+    with_withheld: bool = False  # also export records that the verdict on the data withholds
 
     def check(self) -> None:
-        """DataWithheld, or PagesNotKept where there is nothing this format could be made of."""
+        """Raise DataWithheld, BadInput or PagesNotKept if this run cannot be exported in this format."""
         if is_withheld(self.run.stats) and not self.with_withheld:
             raise DataWithheld(self.run.id, self.run.stats[VERDICT])
         if self.format is Format.WARC and self.changes is not None:
             hint = "choose json, jsonl, csv, parquet or xlsx"
-            raise BadInput("an archive of pages has no changes of rows", field="format", hint=hint)
-        is_kept = self.run.kind == CRAWL and plan_of(self.run.payload).keep_pages
-        if self.format is Format.WARC and not is_kept:
+            raise BadInput("a WARC archive contains pages, not changed rows", field="format", hint=hint)
+        has_pages = self.run.kind == CRAWL and plan_of(self.run.payload).keep_pages
+        if self.format is Format.WARC and not has_pages:
             raise PagesNotKept(self.run.id)
 
 
@@ -90,32 +90,32 @@ async def chunks(store: ExportStore, export: Export, progress: ExportProgress | 
     progress = progress or ExportProgress()
     out = Outbox()
     if export.format is Format.WARC:
-        from corral.export.warc import WarcWriter  # noqa: PLC0415 - as is needed
+        from corral.export.warc import WarcWriter  # noqa: PLC0415 - only for this format
 
         feed: AsyncIterator[Sequence[Any]] = _pages(store, export.run.id)
         writer: Any = WarcWriter(out, export.run, packs=export.packs)
     else:
         columns = await _columns(store, export, progress)
-        writer = await _apart(writer_for, export.format, out, columns)
+        writer = await _run_in_thread(writer_for, export.format, out, columns)
         feed = _data(store, export)
     try:
         async for batch in feed:
-            progress.written += await _apart(writer.add, batch)
+            progress.written += await _run_in_thread(writer.add, batch)
             progress.size = out.tell()
-            if out.size >= _ENOUGH:
+            if out.size >= _MIN_CHUNK_BYTES:
                 yield out.take()
     except BaseException:
         # The reader is gone: close what the writer has open.
         with contextlib.suppress(Exception):
             writer.end()
         raise
-    await _apart(writer.end)
+    await _run_in_thread(writer.end)
     progress.size = out.tell()
     yield out.take()
 
 
 def columns_of(run: Run, *, has_changes: bool = False) -> Columns:
-    """What was asked for, in that order; of a crawl, behind what its records usually have."""
+    """Return the columns with the requested fields in their order; for a crawl, after its usual columns."""
     first = (CHANGE_COLUMN,) if has_changes else ()
     if run.kind != CRAWL:
         names = [spec.name for spec in without_parser(run.payload.read(PagePayload).fields)]
@@ -125,7 +125,7 @@ def columns_of(run: Run, *, has_changes: bool = False) -> Columns:
 
 
 def writer_for(kind: Format, out: Outbox, columns: Columns) -> Writer:
-    """Imported when they are used: two of them bring much with them."""
+    """Return a writer of the format. Parquet and XLSX are imported on first use, because they load slowly."""
     if kind is Format.PARQUET:
         from corral.export.parquet import ParquetWriter  # noqa: PLC0415
 
@@ -143,7 +143,7 @@ async def _columns(store: ExportStore, export: Export, progress: ExportProgress)
     columns = columns_of(export.run, has_changes=export.changes is not None)
     if export.format.needs_columns:
         async for batch in _data(store, export):
-            await _apart(columns.look_at, batch)
+            await _run_in_thread(columns.scan, batch)
             progress.seen = columns.records
     return columns
 
@@ -160,7 +160,7 @@ async def _data(store: ExportStore, export: Export) -> AsyncIterator[list[dict[s
 
 
 async def _changes(store: ExportStore, comparison: RunComparison) -> AsyncIterator[list[dict[str, Any]]]:
-    """New and changed rows as they are now, then gone rows as they were."""
+    """Yield new and changed rows with their current data, then gone rows with their last data."""
     cursor: str | None = None
     while True:
         page = await store.records.next_changes(comparison, CHANGES, cursor)
@@ -178,11 +178,11 @@ async def _pages(store: ExportStore, run_id: str) -> AsyncIterator[list[Archived
         yield batch
 
 
-async def _apart(work: Callable[..., T], *args: Any) -> T:
-    """In a thread, so that the event loop serves others meanwhile; not left before it is done."""
-    doing = asyncio.ensure_future(asyncio.to_thread(work, *args))
+async def _run_in_thread(work: Callable[..., T], *args: Any) -> T:
+    """Run the work in a thread. If cancelled, wait until the thread has ended: it still uses the writer."""
+    future = asyncio.ensure_future(asyncio.to_thread(work, *args))
     try:
-        return await asyncio.shield(doing)
+        return await asyncio.shield(future)
     except asyncio.CancelledError:
-        await asyncio.wait({doing})
+        await asyncio.wait({future})
         raise

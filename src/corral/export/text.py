@@ -55,13 +55,15 @@ class CsvWriter:
         self._write([[cell(name) for name in self._names]])
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> int:
-        rows = [[cell(record.get(name)) for name in self._names] for record in records if self._columns.have(record)]
+        rows = [
+            [cell(record.get(name)) for name in self._names] for record in records if self._columns.can_hold(record)
+        ]
         self._write(rows)
         return len(rows)
 
     def _write(self, rows: list[list[Any]]) -> None:
         text = io.StringIO(newline="")
-        # With the line end of the standard; given a bare \n the writer leaves a bare \r inside a cell unquoted.
+        # RFC 4180 uses \r\n; with a bare \n, the csv module leaves a bare \r inside a cell unquoted.
         csv.writer(text, lineterminator="\r\n").writerows(rows)
         self._out.write(text.getvalue().encode())
 
@@ -76,6 +78,6 @@ def cell(value: Any) -> Any:
         value = json_text(value)
     if isinstance(value, str):
         plain = value.replace("\0", "")
-        # Apostrophes before such a start are doubled, so that taking one away always gives the text back.
+        # Text that already has apostrophes before a formula gets one more, so removing one always restores the text.
         return f"'{plain}" if is_formula(plain) else plain
     return value

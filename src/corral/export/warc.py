@@ -1,4 +1,4 @@
-"""WARC 1.1: the pages of a crawl as they came, each a record of its own that can be read without the others."""
+"""Write the pages of a crawl as WARC 1.1: each response is a record that can be read by itself."""
 
 import base64
 import gzip
@@ -18,11 +18,11 @@ from corral.export.outbox import Outbox
 _FIELDS = "application/warc-fields"
 _BREAKS = re.compile(r"[\r\n\0]+")
 # These headers describe the encoded bytes on the wire; the archive stores the decoded body.
-_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+_WIRE_HEADERS = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
 class WarcWriter:
-    """Ids and times come from the run and its pages: the same run makes the same file."""
+    """Writes the same file for the same run: ids and times come from the run and its pages."""
 
     def __init__(self, out: Outbox, run: Run, *, packs: bool = True) -> None:
         self._out = out
@@ -56,11 +56,11 @@ class WarcWriter:
             "WARC-Target-URI": page.url,
             "WARC-Warcinfo-ID": self._info_id,
         }
-        of_response = {
+        response_head = {
             "WARC-Payload-Digest": _digest(body),
             "Content-Type": "application/http; msgtype=response",
         }
-        self._write({"WARC-Type": "response", **head, **of_response}, _http_head(page, len(body)) + body)
+        self._write({"WARC-Type": "response", **head, **response_head}, _http_head(page, len(body)) + body)
         if page.requested_url is not None:
             head |= {"WARC-Record-ID": self._id_of(f"metadata {page.id}"), "WARC-Concurrent-To": response_id}
             via = _lines({"via": page.requested_url, "hopsFromSeed": "R"})
@@ -83,8 +83,8 @@ def _http_head(page: ArchivedPage, length: int) -> bytes:
         phrase = HTTPStatus(page.http_status).phrase
     except ValueError:
         phrase = ""
-    told = [(f"x-archive-orig-{name}" if name in _OF_THE_WIRE else name, value) for name, value in page.headers]
-    lines = [f"{name}: {_BREAKS.sub(' ', value)}\r\n" for name, value in (*told, ("content-length", str(length)))]
+    headers = [(f"x-archive-orig-{name}" if name in _WIRE_HEADERS else name, value) for name, value in page.headers]
+    lines = [f"{name}: {_BREAKS.sub(' ', value)}\r\n" for name, value in (*headers, ("content-length", str(length)))]
     return f"HTTP/1.1 {page.http_status} {phrase}\r\n{''.join(lines)}\r\n".encode()
 
 

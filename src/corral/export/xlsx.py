@@ -1,6 +1,6 @@
-"""Excel workbooks, written from front to back: no cell is ever looked at again, so none has to be kept.
+"""Write Excel workbooks from front to back, without keeping cells in memory.
 
-The limits of the format are met without loss: more rows go on in further sheets, longer texts in further columns.
+The limits of the format lose no data: further rows go to further sheets, longer texts to further columns.
 """
 
 import math
@@ -17,9 +17,9 @@ from corral.export.outbox import Outbox
 SHEET_ROWS = 1_048_576
 SHEET_COLUMNS = 16_384
 CELL_CHARS = 32_767
-# Excel counts in units of UTF-16; a character of two of them is not torn apart.
+# Excel counts UTF-16 units. A surrogate pair is never split, so a part may be shorter than a full cell.
 _PART_CHARS = CELL_CHARS - 2
-# Longer whole numbers lose their last digits in a spreadsheet.
+# Larger integers lose their last digits in a spreadsheet.
 _EXACT = 10**15
 
 _HEAD = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -28,9 +28,9 @@ _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _SPREADSHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 
-# What XML cannot say, and what would be taken for the way Excel says it.
-_UNSAYABLE = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
-# A fixed moment: the same records make the same file.
+# Characters that XML cannot hold, and text that Excel would read as an escape sequence.
+_ESCAPED = re.compile("[\x00-\x08\x0b-\x1f\ud800-\udfff\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
+# A fixed time, so that the same records make the same file.
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -56,7 +56,7 @@ class XlsxWriter:
         count = 0
         rows: list[str] = []
         for record in records:
-            if not self._columns.have(record):
+            if not self._columns.can_hold(record):
                 continue
             if self._row >= self._sheet_rows:
                 self._write(rows)
@@ -88,7 +88,9 @@ class XlsxWriter:
         self._sheets.append("records" if number == 1 else f"records {number}")
         self._sheet = self._open(f"xl/worksheets/sheet{number}.xml")
         self._sheet.write(_HEAD + f'<worksheet xmlns="{_MAIN}"><sheetData>'.encode())
-        names = [f"{name} ({part})" if part > 1 else name for name, of in self._parts.items() for part in _up_to(of)]
+        names = [
+            f"{name} ({part})" if part > 1 else name for name, count in self._parts.items() for part in _up_to(count)
+        ]
         self._write([f"<row>{''.join(_text(name[:CELL_CHARS]) for name in names)}</row>"])
         self._row = 1
 
@@ -116,7 +118,7 @@ def _up_to(count: int) -> range:
 
 
 def _cell(value: Any) -> str:
-    """Numbers as numbers; everything else is text and says so, whatever it begins with."""
+    """Return a cell: a boolean or a number, or else text, which Excel never executes as a formula."""
     if value is None or value == "":
         return "<c/>"
     if isinstance(value, bool):
@@ -128,7 +130,7 @@ def _cell(value: Any) -> str:
 
 
 def _cells(value: Any, parts: int) -> Sequence[str]:
-    """One value in several columns, as many as its longest needs."""
+    """Return a value as the cells of several columns; the longest value of the field needs all of them."""
     if not isinstance(value, str | list | dict):
         return (_cell(value), *("<c/>" for _ in range(parts - 1)))
     pieces = list(_pieces(value if isinstance(value, str) else json_text(value)))
@@ -139,16 +141,16 @@ def _pieces(text: str) -> Iterator[str]:
     units = text.encode("utf-16-le", "replace")
     while units:
         end = 2 * CELL_CHARS
-        if len(units) > end and 0xD8 <= units[end - 1] < 0xDC:  # the first half of a character
+        if len(units) > end and 0xD8 <= units[end - 1] < 0xDC:  # the first half of a surrogate pair
             end -= 2
         yield units[:end].decode("utf-16-le")
         units = units[end:]
 
 
 def _text(text: str) -> str:
-    said = escape(_UNSAYABLE.sub(_escape_character, text))
+    escaped = escape(_ESCAPED.sub(_escape_character, text))
     space = ' xml:space="preserve"' if text != text.strip() or "\n" in text else ""
-    return f'<c t="inlineStr"><is><t{space}>{said}</t></is></c>'
+    return f'<c t="inlineStr"><is><t{space}>{escaped}</t></is></c>'
 
 
 def _escape_character(found: "re.Match[str]") -> str:
@@ -156,7 +158,7 @@ def _escape_character(found: "re.Match[str]") -> str:
 
 
 def _package(sheets: Sequence[str]) -> dict[str, str]:
-    """What surrounds the sheets of a workbook."""
+    """Return the other files of a workbook, by name."""
     numbers = _up_to(len(sheets))
     overrides = "".join(
         f'<Override PartName="/xl/worksheets/sheet{n}.xml" ContentType="{_SPREADSHEET}.worksheet+xml"/>'

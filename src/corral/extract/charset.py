@@ -10,7 +10,7 @@ from typing import Any
 import webencodings
 from chardetng_py import EncodingDetector
 
-# Labels on pages that the Encoding Standard does not list, and the names of Python's codecs.
+# Labels found on pages that the Encoding Standard does not list, and names of Python's codecs.
 _MORE_LABELS = {
     "big5hkscs": "big5",
     "cp874": "windows-874",
@@ -26,7 +26,7 @@ _MORE_LABELS = {
     "utf-16-be": "utf-16be",
     "utf-16-le": "utf-16le",
 }
-# Encodings of the standard that name no character set of a page.
+# Encodings of the standard that are not character sets.
 _NO_CHARSETS = ("replacement", "x-user-defined")
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 _HEADER = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.IGNORECASE)
@@ -37,14 +37,14 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 # Limit of the detector's input: what follows 1 MiB of ASCII says little about the encoding.
 _DETECTED_WITHIN_BYTES = 1024 * 1024
-# Non-ASCII bytes after which a guess is as good as half certain.
+# Number of non-ASCII bytes at which the confidence of a guess is one half.
 _HALF_CERTAIN_BYTES = 6
 _ESCAPE = b"\x1b$"
 _TLD = re.compile(r"[a-z0-9-]{2,63}")
 
 
 class CharsetSource(StrEnum):
-    """What named the encoding of a document."""
+    """How the encoding of a document was determined."""
 
     BOM = "bom"
     HEADER = "header"
@@ -57,20 +57,20 @@ class Decoded:
     text: str
     encoding: str
     replacements: int
-    utf8: bytes | None = None  # the same text, where it came like that
+    utf8: bytes | None = None  # the same text, if the body was valid UTF-8
     source: CharsetSource = CharsetSource.DETECTED
     confidence: float = 1.0  # 0..1, below 1 only for a detected encoding
 
     def notes(self) -> dict[str, Any]:
-        """For the statistics of a run."""
+        """Return the source and the confidence, for the statistics of a run."""
         return {"source": self.source.value, "confidence": self.confidence}
 
 
 def decode(body: bytes, content_type: str | None = None, host: Callable[[], str] = str) -> Decoded:
-    """BOM, else the header, else the page's own meta, else what the bytes look like.
+    """Decode by the BOM, else the header, else the page's own meta element, else a guess from the bytes.
 
-    The top-level domain of `host` decides between encodings that the bytes alone cannot tell apart; it is asked for
-    only then.
+    `host` is called only for a guess: its top-level domain decides between encodings that the bytes alone cannot
+    tell apart.
     """
     for bom, codec in _BOMS:
         if body.startswith(bom):
@@ -84,11 +84,11 @@ def decode(body: bytes, content_type: str | None = None, host: Callable[[], str]
 
 
 def clean_text(text: str) -> str:
-    """Without NUL and lone surrogates, which no database column takes."""
+    """Return the text without NUL and lone surrogates, which no database column accepts."""
     if text.isascii():
         return _without_nul(text)
     try:
-        text.encode("utf-8")  # far quicker than a look at each character
+        text.encode("utf-8")  # much faster than a regular expression
     except UnicodeEncodeError:
         return _UNSTORABLE.sub("", text)
     return _without_nul(text)
@@ -98,13 +98,13 @@ def _decode_with(body: bytes, codec: str, source: CharsetSource = CharsetSource.
     if codec == "utf-8" and b"\0" not in body:
         with contextlib.suppress(UnicodeDecodeError):
             text = body.decode()
-            return Decoded(text, codec, text.count("\ufffd"), body, source)  # in most texts no character is that wide
+            return Decoded(text, codec, text.count("\ufffd"), body, source)  # fast for narrow texts
     try:
         text = body.decode(codec, "replace")
     except (UnicodeError, LookupError, ValueError):
         codec = "utf-8"
         text = body.decode(codec, "replace")
-    # Halves of surrogate pairs do not come out of UTF-8.
+    # Decoding UTF-8 never yields lone surrogates.
     cleaned = _without_nul(text) if codec == "utf-8" else clean_text(text)
     return Decoded(cleaned, codec, text.count("\ufffd"), source=source)
 
@@ -116,8 +116,8 @@ def _without_nul(text: str) -> str:
 def _codec_of(label: str) -> str | None:
     """Return Python's codec for a label that browsers know, or None.
 
-    Python knows many more labels that are no character sets (`zlib`, `unicode_escape`), and UTF-7, with which a page
-    can hide markup from every filter.
+    Python also accepts labels that are not character sets (`zlib`, `unicode_escape`), and UTF-7, which lets a page
+    hide markup from filters.
     """
     encoding: Any = webencodings.lookup(_MORE_LABELS.get(label.lower(), label))
     if encoding is None or encoding.name in _NO_CHARSETS:
@@ -141,7 +141,7 @@ def _codec_of_meta(body: bytes) -> str | None:
 
 
 def _guess_codec(body: bytes, host: str) -> tuple[str, float]:
-    """The encoding, and how sure the guess is."""
+    """Return the codec and the confidence of the guess."""
     sample = body[:4096]
     if len(sample) >= 8:
         odd, even = sample[1::2].count(0), sample[0::2].count(0)
@@ -154,21 +154,21 @@ def _guess_codec(body: bytes, host: str) -> tuple[str, float]:
     except UnicodeDecodeError:
         high = sum(byte >= 0x80 for byte in sample)
         broken = sample.decode("utf-8", "replace").count("\ufffd")
-        # Mostly whole multi-byte sequences: UTF-8 with damage.
+        # Mostly complete multi-byte sequences: damaged UTF-8.
         if high and broken < high / 4:
             return "utf-8", round(1 - broken / high, 2)
         return _detect_codec(body, host)
-    # Encodings of seven bits (ISO-2022-JP) are valid UTF-8 as well; only their escapes tell them apart.
+    # Seven-bit encodings such as ISO-2022-JP are valid UTF-8, too; only their escape sequences differ.
     return _detect_codec(body, host) if _ESCAPE in body else ("utf-8", 1.0)
 
 
 def _detect_codec(body: bytes, host: str) -> tuple[str, float]:
-    """The guess of the detector that Firefox uses."""
+    """Return the guess of the detector that Firefox uses, and its confidence."""
     sample = body[:_DETECTED_WITHIN_BYTES]
     detector = EncodingDetector()
     detector.feed(sample, last=len(sample) == len(body))
     tld = host.rpartition(".")[2].lower()
-    # The detector panics on what is no label of a host name.
+    # The detector panics if the TLD is not a valid label of a host name.
     label = tld.encode() if _TLD.fullmatch(tld) and not tld.isdigit() else None
     name, beats_another = detector.guess_assess(tld=label, allow_utf8=True)
     codec = _codec_of(name) or "cp1252"

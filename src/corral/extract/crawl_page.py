@@ -1,4 +1,4 @@
-"""Extract from a page what a crawl needs: its record, and its links checked against the scope of the crawl."""
+"""Extract from a page what a crawl needs: the record, and the links checked against the scope of the crawl."""
 
 import hashlib
 import re
@@ -36,32 +36,32 @@ _TEXT_CHARS = 2000
 _DIGEST_BYTES = 12
 _FEW_LINKS = 100
 _MAX_SESSIONS = 200
-_FILE_RANK = 0.5  # after the pages of its depth, before the next
+_FILE_RANK = 0.5  # files come after the pages of their depth, before the next depth
 _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlReadOptions:
-    """`plan` is the document of the crawl, packed: a reader unpacks it once for all of its pages."""
+    """How to read a page of a crawl. `plan` is the plan as JSON text: a reader parses it once for all pages."""
 
     plan: str
     depth: int
     attempt: int = 1
-    began: float = 0.0  # when the page was asked for, on the monotonic clock: it is the same in every process
-    level: int = 0  # of a sitemap, from 1; a page has none
-    listing: ListPosition | None = None  # of a list page
-    agent: str = ""  # as whom we come: headers of the answer may be addressed to it
+    began: float = 0.0  # when the request started, on the monotonic clock, which all processes share
+    level: int = 0  # of a sitemap, from 1; 0 for a page
+    listing: ListPosition | None = None  # for a list page
+    agent: str = ""  # the user agent of the request: X-Robots-Tag headers may name it
 
 
 class CrawledDocument(NamedTuple):
-    """Where a document came from, and what is asked of it."""
+    """Where a document came from, and how to read it."""
 
     url: str
     status: int
-    ask: CrawlReadOptions
+    options: CrawlReadOptions
     time: ReadTime
     tags: tuple[str, ...] = ()  # its X-Robots-Tag headers
-    max_links: int = MAX_LINKS  # of the page that are followed, and of others that are reported as refused
+    max_links: int = MAX_LINKS  # links to follow, and as many again that are reported as refused
 
 
 def extract_crawl_page(  # noqa: PLR0917 - the parts of one reading
@@ -70,11 +70,11 @@ def extract_crawl_page(  # noqa: PLR0917 - the parts of one reading
     document: CrawledDocument,
     fields: dict[str, Any],
     memory: ReadMemory,
-    made: CodeResult | None = None,
+    output: CodeResult | None = None,
 ) -> dict[str, Any]:
-    """JSON throughout: it crosses a process boundary. The record is packed here, and unpacked by its reader."""
-    url, ask = document.url, document.ask
-    classifier = memory.classifier(ask.plan)
+    """Return the crawl data of a page as JSON values, which cross a process boundary; records are JSON texts."""
+    url, options = document.url, document.options
+    classifier = memory.classifier(options.plan)
     if isinstance(source, Page):
         links, article = links_of(source, limit=max_examined(document.max_links)), article_of(source)
         texts = link_texts(source) if classifier.plan.keywords else {}
@@ -83,60 +83,63 @@ def extract_crawl_page(  # noqa: PLR0917 - the parts of one reading
         (article, links), texts = source, {}
         links = limit_references(links, max_examined(document.max_links))
         whole = article.text
-    if made is not None and made.links is not None:
-        links = limit_references(_follow_only(links, made.links), max_examined(document.max_links))
-    is_noindex, is_nofollow = links.directives.also(header_directives(document.tags, ask.agent))
+    if output is not None and output.links is not None:
+        links = limit_references(_follow_only(links, output.links), max_examined(document.max_links))
+    is_noindex, is_nofollow = links.directives.also(header_directives(document.tags, options.agent))
     classified, sessions = _classify_links(classifier, links, document, texts, is_nofollow=is_nofollow)
     found, dropped = limit_links(classified, document.max_links)
-    is_kept = not (is_noindex and classifier.plan.obey_noindex)
+    has_record = not (is_noindex and classifier.plan.obey_noindex)
     article, cut = _cut(article)
     record: str | None = None
     more: list[str] = []
-    if is_kept and made is not None:
-        records = _code_records(made, url, classifier.plan)
+    if has_record and output is not None:
+        records = _code_records(output, url, classifier.plan)
         record, more = next(iter(records), None), records[1:]
-    elif is_kept:
+    elif has_record:
         record = _record(article, title, document, fields, found, plan=classifier.plan, is_cut=bool(cut))
     return {
         "cut": cut,
         "record": record,
         **({"more": more} if more else {}),
-        **({"has_own_links": True} if made is not None and made.links is not None else {}),
+        **({"has_own_links": True} if output is not None and output.links is not None else {}),
         "found": found,
         "dropped": links.dropped + dropped,
         "sessions": sessions,
         "is_noindex": is_noindex,
         "canonical": _canonical(classifier.plan, links, document),
-        "refresh": find_refresh(classifier.plan, links, url, ask.depth, document.time.today),
+        "refresh": find_refresh(classifier.plan, links, url, options.depth, document.time.today),
         "text_chars": article.char_count,
         "digest": digest_of(article.title, whole, links.references),
-        # What it is about, to see when nothing new comes any more.
+        # Lets the crawl notice when a template brings nothing new any more.
         "sketch": sketch(article.text, _words_of(url, links), memory.words) if classifier.plan.avoid_traps else None,
     }
 
 
 def _follow_only(links: Links, references: tuple[str, ...]) -> Links:
-    """The links that own code names, whatever the page says about following."""
+    """Return links with only the references of own code, without the nofollow directives of the page."""
     directives = links.directives._replace(nofollow=False)
     return links._replace(references=references, nofollow=frozenset(), directives=directives)
 
 
-def _code_records(made: CodeResult, url: str, plan: CrawlPlan) -> list[str]:
-    """Each with the address of the page, unless the code says another."""
-    shown_url = redact_result_url(url, plan.counting_params)
-    return [orjson.dumps({"url": shown_url, **row}).decode() for row in made.rows]
+def _code_records(output: CodeResult, url: str, plan: CrawlPlan) -> list[str]:
+    """Return the records of own code as JSON, each with the URL of the page unless the code sets another."""
+    redacted_url = redact_result_url(url, plan.counting_params)
+    return [orjson.dumps({"url": redacted_url, **row}).decode() for row in output.rows]
 
 
 def _cut(article: Article) -> tuple[Article, list[str]]:
-    """The text within the limit of a value; `full_text` where that was too long."""
-    most = max_chars()
-    if len(article.text) <= most:
+    """Cut the text to the limit of a value; return the article and the names of the cut values."""
+    limit = max_chars()
+    if len(article.text) <= limit:
         return article, []
-    return make_article(article.title, article.text[:most]), ["full_text"]
+    return make_article(article.title, article.text[:limit]), ["full_text"]
 
 
 def _words_of(url: str, links: Links) -> frozenset[str]:
-    """Words of the page's own address, and of its links where they are few: repeated in the text they say nothing."""
+    """Return the words of the page's own URL, and of its links if they are few.
+
+    The sketch ignores them: repeated in the text, they do not tell what the page is about.
+    """
     addresses = [url, *(links.references if len(links.references) <= _FEW_LINKS else ())]
     return frozenset(_WORD.findall(" ".join(addresses).lower()))
 
@@ -151,53 +154,54 @@ def _record(
     plan: CrawlPlan,
     is_cut: bool,
 ) -> str:
-    url, status, ask, time = document[:4]
-    # Addresses are ours and shown without session ids and tokens; the fields that a user asked for stay exact.
-    shown_url = redact_result_url(url, plan.counting_params)
+    url, status, options, time = document[:4]
+    # Corral's own URL fields are redacted (session ids, tokens); the fields of the user stay exact.
+    redacted_url = redact_result_url(url, plan.counting_params)
     if plan.only_fields:
-        return orjson.dumps({"url": shown_url, **fields}).decode()
+        return orjson.dumps({"url": redacted_url, **fields}).decode()
     record = {
-        "url": shown_url,
+        "url": redacted_url,
         "title": article.title or title,
         "text": article.text[:_TEXT_CHARS],
         "full_text": article.text,
-        "depth": ask.depth,
+        "depth": options.depth,
         "http_status": status,
         "source": parse_target(url, max_chars=len(url)).host,
         "timestamp": time.now.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "word_count": article.word_count,
         "char_count": article.char_count,
-        "retry_attempt": ask.attempt - 1,
-        "scrape_duration": round(time.monotonic_s - ask.began, 4),
+        "retry_attempt": options.attempt - 1,
+        "scrape_duration": round(time.monotonic_s - options.began, 4),
         **({"cut": ["full_text"]} if is_cut else {}),
-        **({"outlinks": [redact_result_url(each[0]) for each in found]} if plan.links else {}),
+        **({"outlinks": [redact_result_url(link[0]) for link in found]} if plan.links else {}),
         **fields,
     }
     return orjson.dumps(record).decode()
 
 
 def digest_of(title: str | None, text: str, references: Sequence[str] = ()) -> str:
-    """Of what a reader sees, and where it leads. What only machines see differs each time on many pages: attributes,
-    scripts, comments and the queries of links do not count.
+    """Return a digest of what a reader sees and of the paths of the links.
+
+    Attributes, scripts, comments and the queries of links do not count: on many pages they differ at every request.
     """
     paths = " ".join([reference.partition("?")[0] for reference in references])
-    said = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
-    return hashlib.blake2b(said, digest_size=_DIGEST_BYTES).hexdigest()
+    content = f"{title}\0{text}\0{paths}".encode("utf-8", "replace")
+    return hashlib.blake2b(content, digest_size=_DIGEST_BYTES).hexdigest()
 
 
 def _classify_links(
     classifier: LinkClassifier, links: Links, document: CrawledDocument, texts: dict[str, str], *, is_nofollow: bool
 ) -> tuple[list[list[Any]], list[list[str]]]:
-    """The fields of `DiscoveredLink`, each with the rule that refuses it; and the links that had a session id."""
+    """Return the links as fields of `DiscoveredLink`, with the rule that refuses each, and those with a session id."""
     try:
         base = parse_target(links.base_url or document.url)
     except BadInput:
         return [], []
     plan = classifier.plan
     if plan.scope.follows_nothing and not plan.links:
-        return [], []  # a page may have a hundred thousand of them, and each would be classified and sent
-    # The links that own code takes from an item of a list lead to further items.
-    depth = document.ask.depth + (1 if plan.listing is None else 0)
+        return [], []  # spares classifying and sending up to a hundred thousand links
+    # In a crawl of a list, the links that own code returns for an item lead to further items of the same depth.
+    depth = document.options.depth + (1 if plan.listing is None else 0)
     is_best, rank = plan.order is Order.BEST, float(depth)
     found: dict[str, list[Any]] = {}
     sessions: list[list[str]] = []
@@ -217,7 +221,10 @@ def _classify_links(
 
 
 def find_refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: date) -> tuple[float, list[Any]] | None:
-    """After how many seconds the page sends its reader elsewhere, and where to, at the depth of the page itself."""
+    """Return the delay of a meta refresh in seconds and its target, as fields of `DiscoveredLink`.
+
+    The target has the depth of the page itself.
+    """
     if links.refresh is None:
         return None
     try:
@@ -235,7 +242,10 @@ def find_refresh(plan: CrawlPlan, links: Links, url: str, depth: int, today: dat
 
 
 def _canonical(plan: CrawlPlan, links: Links, document: CrawledDocument) -> list[Any] | None:
-    """The page of the crawl that this one says it is, as the fields of DiscoveredLink; None where it is itself."""
+    """Return the target of rel=canonical as fields of `DiscoveredLink`.
+
+    None if it is the page itself, or does not belong to the crawl.
+    """
     if links.canonical is None or not plan.use_canonical:
         return None
     try:
@@ -245,7 +255,7 @@ def _canonical(plan: CrawlPlan, links: Links, document: CrawledDocument) -> list
     link = link_to(base, links.canonical, plan.counting_params)
     if link is None or link.key == url_key(here, plan.counting_params):
         return None
-    depth = document.ask.depth
+    depth = document.options.depth
     if plan.scope.refuses(link.url, depth):
         return None
     if plan.avoid_traps and shape_of(link.url, document.time.today):
@@ -262,7 +272,7 @@ def rank_of(
     *,
     age_days: int | None = None,
 ) -> float:
-    """The smallest is fetched first."""
+    """Return the rank of a URL; the crawl fetches the smallest first."""
     if plan.order is Order.BREADTH:
         return float(depth)
     return -score_of(url, depth, plan.keywords, text, priority, age_days=age_days)

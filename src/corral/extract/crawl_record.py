@@ -1,4 +1,4 @@
-"""Whether a page of a crawl brings a record."""
+"""Decide whether a page of a crawl yields a record."""
 
 from corral.domain.crawl.crawl import CrawlPlan
 from corral.extract.fields.complete import is_nothing

@@ -13,14 +13,14 @@ from corral.extract.value_limit import capture_limit
 PACKED = b"\x1f\x8b\x08"  # gzip without a Content-Encoding: browsers do not unpack it either
 _TEXTS = frozenset({"application/xml", "application/html", "application/xhtml", "application/rss", "application/atom"})
 
-# What a server sends as text and what a program reads: no address in it is meant as a link.
+# Text for programs: URLs in it are not links.
 _CODE = ("javascript", "ecmascript", "css")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`{}|\\^\[\]]+", re.IGNORECASE)
 _MARKDOWN = re.compile(r"\]\(\s*<?([^)\s>]+)")
 # Punctuation that ends a sentence, not an address.
 _TRAILING = ".,;:!?'\""
 _RELATIVE = ("/", "./", "../", "?")
-# Keys of JSON and names of XML whose values are addresses, also where they are relative.
+# Keys of JSON objects and names of XML elements and attributes whose values are URLs, also relative ones.
 _ELEMENTS = ("url", "uri", "href", "link", "links", "src", "loc", "permalink", "guid", "enclosure", "comments")
 _NAMES = frozenset((*_ELEMENTS, "html_url", "next", "prev", "previous", "first", "last", "self"))
 
@@ -34,7 +34,7 @@ NOTHING = Document(Article(None, "", 0, 0), Links((), frozenset(), 0, "", None, 
 
 
 def document_of(text: str, content_type: str, title: str | None, root: Any = None) -> Document:
-    """`root` is the first element of a document of XML; without one it is JSON or text."""
+    """Return the text and the links of a document. `root` is the root element of XML; None for JSON and text."""
     if root is not None:
         body, references = " ".join(_texts(root)), _of_elements(root)
     elif "json" in content_type:
@@ -43,14 +43,14 @@ def document_of(text: str, content_type: str, title: str | None, root: Any = Non
         body, references = text, iter(())
     else:
         body, references = text, _of_text(text, is_markdown="markdown" in content_type)
-    # All of them: who asks knows which belong to the crawl, and counts what is too much.
+    # No limit here: the caller knows which of them belong to the crawl, and counts those beyond the limit.
     found = dict.fromkeys(references)
     links = Links(tuple(found), frozenset(), 0, "", None, Directives())
     return Document(_article(body, title), links)
 
 
 def _article(body: str, title: str | None) -> Article:
-    """Lines stay lines: they carry meaning in a text."""
+    """Make an article of a text. Its line breaks stay: they carry meaning in plain text."""
     text = clean_text(body[: capture_limit()]).strip()
     return make_article(title, text)
 
@@ -66,7 +66,7 @@ def _of_text(text: str, *, is_markdown: bool) -> Iterator[str]:
 
 
 def _trim_address(address: str) -> str:
-    """Without the punctuation behind it, and without a bracket that was opened before it."""
+    """Return the URL without trailing punctuation, and without a closing bracket that was opened before it."""
     address = address.partition("#")[0].rstrip(_TRAILING)
     while address.endswith(")") and address.count("(") < address.count(")"):
         address = address[:-1].rstrip(_TRAILING)
@@ -83,9 +83,9 @@ def _of_json(text: str) -> Iterator[str]:
     while stack:
         name, value = stack.pop()
         if isinstance(value, dict):
-            stack.extend((str(key), each) for key, each in reversed(value.items()))
+            stack.extend((str(key), entry) for key, entry in reversed(value.items()))
         elif isinstance(value, list):
-            stack.extend((name, each) for each in reversed(value))
+            stack.extend((name, entry) for entry in reversed(value))
         elif isinstance(value, str) and _is_address(value, name):
             yield value.partition("#")[0]
 
@@ -98,7 +98,7 @@ def _texts(root: Any) -> Iterator[str]:
 
 def _of_elements(root: Any) -> Iterator[str]:
     for element in root.iter():
-        if not isinstance(element.tag, str):  # a comment, or an instruction
+        if not isinstance(element.tag, str):  # a comment or a processing instruction
             continue
         for name, value in element.attrib.items():
             if _is_address(value, _local(name)):
@@ -113,7 +113,7 @@ def _local(name: str) -> str:
 
 
 def _is_address(value: str, name: str) -> bool:
-    """An absolute address wherever it stands alone; a relative one only where the name says that it is one."""
+    """Return whether a value is a URL: any absolute URL, but a relative one only under a name from `_NAMES`."""
     value = value.strip()
     if not value or len(value) > 8192 or any(char.isspace() for char in value):
         return False
@@ -123,7 +123,10 @@ def _is_address(value: str, name: str) -> bool:
 
 
 def is_text(content_type: str, body: bytes) -> bool:
-    """By the declared type; without one, by the absence of NUL bytes near the start. A gzip body is no text."""
+    """Return whether a body is text, by its declared type, else by the absence of NUL bytes near its start.
+
+    A gzip body is never text.
+    """
     if body.startswith(PACKED):
         return False
     if not content_type:
@@ -132,7 +135,10 @@ def is_text(content_type: str, body: bytes) -> bool:
 
 
 def is_text_type(content_type: str) -> bool:
-    """Not by a part of the name: office documents are `…openxmlformats…` and are packed."""
+    """Return whether a content type is text.
+
+    "xml" anywhere in the name does not count: office documents are `…openxmlformats…`, which are ZIP archives.
+    """
     kind, _, subtype = content_type.partition("/")
     if kind == "text" or content_type in _TEXTS or subtype.endswith(("+xml", "+json", "/xml")):
         return True

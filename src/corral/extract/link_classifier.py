@@ -21,13 +21,13 @@ from corral.domain.fields.spec import FieldSpec
 from corral.domain.net.canonical import Link, links_to
 from corral.domain.net.url import Target
 
-_REMEMBERED_BYTES = 16 * 1024 * 1024
-_ENTRY_BYTES = 600  # beside its texts
+_CACHE_BYTES = 16 * 1024 * 1024
+_ENTRY_BYTES = 600  # without the texts
 _MAX_PLANS = 64
 
 
 class _ClassifiedLink(NamedTuple):
-    """A link, by its short key, with the rule that refuses it."""
+    """A link with its keys, and the rule that refuses it, if any."""
 
     url: str
     key: str
@@ -35,11 +35,11 @@ class _ClassifiedLink(NamedTuple):
     host: str
     reason: str | None
     has_session: bool = False
-    is_file: bool = False  # as its name ends
+    is_file: bool = False  # by the extension in its path
 
 
 class LinkClassifier:
-    """Classifies links by the plan of a crawl. Its results in the memory are keyed by its identity."""
+    """Classifies links by the plan of a crawl. Cached results are keyed by the classifier itself."""
 
     def __init__(self, plan: CrawlPlan, memory: "LinkMemory") -> None:
         self.plan = plan
@@ -48,22 +48,25 @@ class LinkClassifier:
     def classify(
         self, base: Target, references: Sequence[str], today: date, *, is_too_deep: bool
     ) -> list[_ClassifiedLink | None]:
-        """Classify references of a page; None for what cannot be fetched. Only the folder of the page matters."""
-        about = (self, is_too_deep, today)
-        known, site = self._memory.of(about), base.origin
+        """Classify the references of a page, with None for those that cannot be fetched.
+
+        A result depends only on the folder of the page, so all pages in a folder share the cached results.
+        """
+        settings = (self, is_too_deep, today)
+        known, site = self._memory.of(settings), base.origin
         folder = site + base.path[: base.path.rfind("/") + 1]
         found = []
         for reference in references:
-            # What begins with a slash does not depend on the folder, and is remembered for all of the site.
+            # A reference with a leading slash does not depend on the folder: cache it for the whole site.
             scope = site if reference[:1] == "/" else folder
             try:
                 found.append(known[scope, reference])
             except KeyError:
                 classified = self._classify_one(base, reference, today, is_too_deep=is_too_deep)
                 found.append(classified)
-                # What begins with a question mark does depend on the page.
+                # A reference with a leading question mark depends on the page itself: do not cache it.
                 if reference[:1] != "?":
-                    known = self._memory.keep(about, (scope, reference), classified)
+                    known = self._memory.store(settings, (scope, reference), classified)
         return found
 
     def _classify_one(self, base: Target, reference: str, today: date, *, is_too_deep: bool) -> _ClassifiedLink | None:
@@ -82,42 +85,42 @@ def _signs(link: Link) -> tuple[bool, bool]:
 
 
 _Reference = tuple[str, str]  # a site or a folder, and a reference as it is written
-_About = tuple[LinkClassifier, bool, date]
+_Settings = tuple[LinkClassifier, bool, date]
 
 
 class LinkMemory:
     """Cache of classified references: menus are the same on every page of a site.
 
-    Its size is estimated, and it is cleared when it grows too large.
+    It estimates its size and clears itself when it grows too large.
     """
 
-    def __init__(self, max_bytes: int = _REMEMBERED_BYTES) -> None:
+    def __init__(self, max_bytes: int = _CACHE_BYTES) -> None:
         self._max_bytes = max_bytes
-        self._known: dict[_About, dict[_Reference, _ClassifiedLink | None]] = {}
-        self._taken = 0
+        self._known: dict[_Settings, dict[_Reference, _ClassifiedLink | None]] = {}
+        self._bytes = 0
 
-    def of(self, about: _About) -> dict[_Reference, _ClassifiedLink | None]:
-        return self._known.setdefault(about, {})
+    def of(self, settings: _Settings) -> dict[_Reference, _ClassifiedLink | None]:
+        return self._known.setdefault(settings, {})
 
-    def keep(
-        self, about: _About, reference: _Reference, classified: _ClassifiedLink | None
+    def store(
+        self, settings: _Settings, reference: _Reference, classified: _ClassifiedLink | None
     ) -> dict[_Reference, _ClassifiedLink | None]:
-        """Where to look from now on."""
-        # Every character of a reference may be four bytes, or twelve in the address and in its key.
+        """Cache a result; return the dictionary to use from now on, which is new if the cache was cleared."""
+        # A character of a reference may take four bytes, and twelve bytes, percent-encoded, in the URL and its key.
         size = _ENTRY_BYTES + 4 * len(reference[1]) + (0 if classified is None else 2 * len(classified.url))
-        if self._taken + size > self._max_bytes:
+        if self._bytes + size > self._max_bytes:
             self._known.clear()
-            self._taken = 0
-        self._taken += size
-        known = self.of(about)
+            self._bytes = 0
+        self._bytes += size
+        known = self.of(settings)
         known[reference] = classified
         return known
 
 
 class ReadMemory:
-    """What one reading process remembers between pages. Readings give the same result with an empty one."""
+    """The caches of one reading process between pages. They never change the result of a reading."""
 
-    def __init__(self, max_link_bytes: int = _REMEMBERED_BYTES) -> None:
+    def __init__(self, max_link_bytes: int = _CACHE_BYTES) -> None:
         self.links = LinkMemory(max_link_bytes)
         self.words = WordCounters()
         # Parsing the plan of a crawl takes longer than reading one of its pages.
@@ -126,16 +129,16 @@ class ReadMemory:
 
     def classifier(self, packed: str) -> LinkClassifier:
         """Return the classifier of a packed plan: one for all pages of the crawl."""
-        known = self._classifiers.get(packed)
-        if known is None:
-            known = LinkClassifier(CrawlPlan.of(orjson.loads(packed)), self.links)
+        classifier = self._classifiers.get(packed)
+        if classifier is None:
+            classifier = LinkClassifier(CrawlPlan.of(orjson.loads(packed)), self.links)
             while len(self._classifiers) >= _MAX_PLANS:
                 del self._classifiers[next(iter(self._classifiers))]
-            self._classifiers[packed] = known
-        return known
+            self._classifiers[packed] = classifier
+        return classifier
 
     def compile(self, spec: FieldSpec) -> CodeType:
-        """The compiled file of own code; a reader serves one such file."""
+        """Return the compiled file of own code. Only the last one is cached: a reader serves one such file."""
         if self._compiled is None or self._compiled[0] != spec.code:
             self._compiled = (spec.code, compile_code(spec))
         return self._compiled[1]
@@ -145,5 +148,5 @@ class ReadMemory:
 
 
 def host_of(url: str) -> str:
-    """Of a canonical URL."""
+    """Return the host of a canonical URL, with its port."""
     return url[url.find("//") + 2 :].partition("/")[0]

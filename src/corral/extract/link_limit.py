@@ -1,18 +1,18 @@
-"""How many links of one page a crawl follows. The limit bounds memory and processor time."""
+"""Limit the links that a crawl follows from one page, which bounds memory and processor time."""
 
 from typing import Any
 
 from corral.domain.crawl.item import DiscoveredLink
 from corral.extract.links import Links
 
-# Characters of addresses per link of the limit, which bounds the size of the answer of a reader.
+# Characters of URLs per allowed link: bounds the size of a reader's answer.
 _CHARS_PER_LINK = 160
 _MIN_CHARS = 8 * 1024 * 1024
-_REASON_AT = DiscoveredLink._fields.index("reason")
+_REASON_INDEX = DiscoveredLink._fields.index("reason")
 
 
 def max_examined(max_links: int) -> int:
-    """References that are resolved: some of them lead out of the crawl, and each costs processor time."""
+    """Return how many references to resolve: some of them lead out of the crawl, and each costs processor time."""
     return max_links + max_links // 2
 
 
@@ -20,21 +20,22 @@ def limit_references(links: Links, limit: int) -> Links:
     return links._replace(references=links.references[:limit], dropped=max(0, len(links.references) - limit))
 
 
-def limit_links(judged: list[list[Any]], limit: int) -> tuple[list[list[Any]], int]:
-    """The first links that belong to the crawl, and the first of those that do not; how many of the former are left
-    out. A link that would not be fetched is no loss.
+def limit_links(links: list[list[Any]], limit: int) -> tuple[list[list[Any]], int]:
+    """Return the first links that belong to the crawl and the first that do not, and how many were dropped.
+
+    Only links that belong to the crawl count as dropped: the others would not be fetched anyway.
     """
     room = {True: limit, False: limit}
     chars = max(_MIN_CHARS, _CHARS_PER_LINK * limit)
-    if len(judged) <= limit and sum(len(each[0]) for each in judged) < chars:
-        return judged, 0
-    kept, dropped = [], 0
-    for each in judged:
-        is_wanted = each[_REASON_AT] is None
-        chars -= len(each[0])
+    if len(links) <= limit and sum(len(link[0]) for link in links) < chars:
+        return links, 0
+    remaining, dropped = [], 0
+    for link in links:
+        is_wanted = link[_REASON_INDEX] is None
+        chars -= len(link[0])
         if room[is_wanted] and chars > 0:
             room[is_wanted] -= 1
-            kept.append(each)
+            remaining.append(link)
         elif is_wanted:
             dropped += 1
-    return kept, dropped
+    return remaining, dropped

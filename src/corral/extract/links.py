@@ -13,16 +13,16 @@ _XLINK = "xlink:href"
 _SPACE = " \t\n\r\f"
 _ROUTE = re.compile(r"#!?/[\w%][^\s#]*")
 _BREAKS = re.compile("[\t\n\r]")
-# Nothing that could be fetched begins like this, whatever follows.
+# A reference with one of these schemes cannot be fetched.
 _ELSEWHERE = re.compile("(?:javascript|mailto|tel|data|about|blob|sms|ftp|file):", re.IGNORECASE)
-# The delay may have a fraction, which is not counted; `url=` may be left out.
+# The delay may have a fraction, which is ignored; `url=` is optional.
 _REFRESH = re.compile(r"\s*(?P<delay>\d{0,9})[\d.]*\s*[;,\s]\s*(?:url\s*=\s*)?(?P<url>.*)", re.IGNORECASE | re.DOTALL)
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _ROBOT = re.compile(r"[\w*.-]+")
 
 
 class Directives(NamedTuple):
-    """What a robots meta element or an X-Robots-Tag header says."""
+    """The directives of a robots meta element or an X-Robots-Tag header."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -32,10 +32,10 @@ class Directives(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Plain values, for it crosses a process boundary. References are as written, without fragment, each once."""
+    """The links of a page. References are as written, without fragment and without duplicates."""
 
     references: tuple[str, ...]
-    nofollow: frozenset[str]  # those that are linked with rel=nofollow only
+    nofollow: frozenset[str]  # references that have rel=nofollow on all their links
     dropped: int  # beyond the limit
     base_url: str
     canonical: str | None
@@ -51,11 +51,11 @@ class Refresh(NamedTuple):
 
 
 def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
-    """Links of `a`, `area`, `frame` and `iframe` in the order of the page."""
+    """Return the links of `a`, `area`, `frame` and `iframe` in the order of the page."""
     found: dict[str, bool] = {}
     dropped: set[str] = set()
-    followed = {""}  # as they are written; of those there is nothing more to learn, and most links of a page are such
-    for attributes in _leading(page):
+    followed = {""}  # as written, already known to be followed: most links of a page are repetitions of these
+    for attributes in _link_attributes(page):
         written = (attributes.get("href") or attributes.get("src") or attributes.get(_XLINK) or "").partition("#")[0]
         if written in followed:
             continue
@@ -67,7 +67,7 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
         if reference not in found and len(found) >= limit:
             dropped.add(reference)
             continue
-        # One link that may be followed is enough.
+        # A reference is followed if one of its links lacks rel=nofollow.
         found[reference] = is_followed or found.get(reference, False)
         if is_followed:
             followed.add(written)
@@ -84,8 +84,8 @@ def links_of(page: Page, *, limit: int = MAX_LINKS) -> Links:
     )
 
 
-def _leading(page: Page) -> list[dict[str, str | None]]:
-    """The attributes of the elements that lead elsewhere, in document order."""
+def _link_attributes(page: Page) -> list[dict[str, str | None]]:
+    """Return the attributes of all link elements, in document order."""
     marked = ((b"<area", "area[href]"), (b"<frame", "frame[src]"), (b"<iframe", "iframe[src]"))
     others = [selector for mark, selector in marked if mark in page.mentioned]
     has_xlinks = _XLINK.encode() in page.mentioned  # links of older SVG pictures
@@ -103,7 +103,7 @@ def find_routes(page: Page) -> list[str]:
 
 
 def link_texts(page: Page) -> dict[str, str]:
-    """By reference, the text of the first link that has any."""
+    """Return, by reference, the text of its first link that has one."""
     texts: dict[str, str] = {}
     for node in page.elements("a"):
         reference = _clean(node.attributes.get("href") or "")
@@ -113,7 +113,7 @@ def link_texts(page: Page) -> dict[str, str]:
 
 
 def directives_of(text: str) -> Directives:
-    """Of the content of a robots meta element, or of an X-Robots-Tag header that names no robot or every robot."""
+    """Parse the content of a robots meta element, or of an X-Robots-Tag header for all robots."""
     words = {word.strip().lower() for word in text.split(",")}
     return Directives(
         noindex=not words.isdisjoint({"noindex", "none"}),
@@ -122,9 +122,9 @@ def directives_of(text: str) -> Directives:
 
 
 def header_directives(values: Iterable[str], agent: str) -> Directives:
-    """Of the X-Robots-Tag headers of an answer, as far as they are addressed to this user agent.
+    """Merge the X-Robots-Tag headers of a response, as far as they apply to this user agent.
 
-    A name with a colon addresses what follows it in its header to one robot, unless it is a directive with a value.
+    A name with a colon limits the rest of its header to that robot, unless it is a directive with a value.
     """
     ours = {word.partition("/")[0].lower() for word in agent.split()}
     found = Directives()
@@ -143,7 +143,10 @@ def header_directives(values: Iterable[str], agent: str) -> Directives:
 
 
 def _clean(reference: str) -> str:
-    """As browsers read an attribute: outer space and inner line breaks are not meant. Empty where nothing is left."""
+    """Return the reference as browsers read it, without outer space and inner line breaks.
+
+    The result is empty if the reference cannot be fetched.
+    """
     text = reference.partition("#")[0].strip(_SPACE)
     if not text.isprintable():
         text = _BREAKS.sub("", text)
@@ -151,7 +154,7 @@ def _clean(reference: str) -> str:
 
 
 def refresh_of(content: str) -> Refresh | None:
-    """Of the content of a refresh meta element, as browsers read it; None where it names no other address."""
+    """Parse the content of a refresh meta element as browsers do; return None if it has no URL."""
     found = _REFRESH.fullmatch(content)
     if found is None:
         return None
@@ -162,7 +165,7 @@ def refresh_of(content: str) -> Refresh | None:
 
 
 def _refreshes(page: Page) -> tuple[Refresh | None, list[str]]:
-    """The refresh a browser obeys, and the addresses of those that are meant for browsers without scripts."""
+    """Return the refresh that a browser obeys, and the targets of those in `noscript`."""
     first: Refresh | None = None
     fallbacks: list[str] = []
     for node in page.elements("meta") if b"http-equiv" in page.mentioned else ():
@@ -188,7 +191,8 @@ def _canonical(page: Page) -> str | None:
 
 def _directives(page: Page) -> Directives:
     found = Directives()
-    # Anywhere: search engines obey those in a broken head, too, which the parser puts into the body.
+    # Search the whole document: the parser moves elements of a broken head into the body, and search engines
+    # obey those, too.
     for node in page.elements("meta") if b"robots" in page.mentioned else ():
         attributes = node.attributes
         if (attributes.get("name") or "").strip().lower() == "robots":

@@ -14,12 +14,12 @@ _MAX_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ListFound:
-    """What the selectors found: `elements` are matches of the link selector, with or without an address in them."""
+    """What the selectors found. `elements` counts all matches of the link selector, with or without a URL."""
 
     elements: int
     links: tuple[str, ...]
     following: str | None = None
-    has_pagination: bool = False  # the caller gave a selector for it
+    has_pagination: bool = False  # the caller has a selector for the next page
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class ListPage:
 
 
 def listing_of(page_url: str, found: ListFound) -> ListPage:
-    # A browser may stand at an address that we would not take; then nothing is said about leaving it.
+    # A browser may be at a URL that parse_target rejects; then no warning compares links with the page.
     page = _parse_address(page_url)
     targets = [target for link in found.links if (target := _parse_address(link)) is not None]
     unique = {target.request_url: target for target in targets}
@@ -59,12 +59,12 @@ def _about_links(
         yield "item_links matches nothing on this page"
         return
     if not found.links:
-        yield f"item_links matches {found.elements} elements and none has an address: select the links inside of them"
+        yield f"item_links matches {found.elements} elements and none has a URL: select the links inside them"
         return
     if len(targets) < len(found.links):
-        yield f"{len(found.links) - len(targets)} of {len(found.links)} links are none that can be fetched"
+        yield f"{len(found.links) - len(targets)} of {len(found.links)} links cannot be fetched"
     if len(targets) > 1 and len(addresses) == 1:
-        yield f"all {len(targets)} links lead to the same address"
+        yield f"all {len(targets)} links lead to the same URL"
     if page is None:
         return
     if any(target.request_url == page.request_url for target in addresses):
@@ -80,12 +80,12 @@ def _about_next(found: ListFound, following: Target | None, page: Target | None)
     if not found.has_pagination:
         return
     if found.following is None:
-        yield "pagination matches no link on this page, which is right on the last page only"
+        yield "pagination matches no link on this page, which is correct only on the last page"
     elif following is None:
-        yield f"the next page is no address that can be fetched: {found.following[:200]}"
+        yield f"the next page cannot be fetched: {found.following[:200]}"
     elif page is None:
         return
     elif following.request_url == page.request_url:
-        yield "the next page is this page: a crawl would go round in circles"
+        yield "the next page is this page: a crawl would repeat it"
     elif following.host != page.host:
         yield f"the next page is on another host: {following.host}"

@@ -19,26 +19,26 @@ _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _TAG_TEXT = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]*")
 _PIECE_CHARS = 64 * 1024
 _SRCDOC = re.compile(r"""(?i)<iframe\b[^>]{0,500}?\bsrcdoc\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')[^>]{0,500}>""")
-# Elements that hold nothing, and elements that a sibling of their kind closes: left open in masses.
+# Void elements, and elements that the next sibling closes implicitly: pages leave them open in large numbers.
 _FLAT = frozenset(
     ("area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "wbr")
 ) | frozenset(("p", "li", "td", "th", "tr", "option", "dt", "dd"))
-# Attributes that hold an address, which is made whole.
+# Attributes that hold a URL; their values are resolved against the base URL.
 URL_ATTRIBUTES = frozenset({"href", "src", "action", "poster", "data-src"})
-# One of these stands in all that guards against robots are known by, and one of the first in their scripts.
+# Every known sign of a bot detection contains one of GUARD_WORDS, and those in scripts one of SCRIPT_WORDS.
 SCRIPT_WORDS = tuple(b"captcha incapsula /cdn-cgi/ _cf_chl_opt gokuprops sucuri ddos-guard /ips.js awswaf".split())
 GUARD_WORDS = (
     *SCRIPT_WORDS,
     *b"challenge- _challenge challenges. turnstile geetest cpt-container arkoselabs data-translate".split(),
 )
-# One of these stands in most pages that show more of a list when they are scrolled.
+# Most pages that load more of a list on scrolling contain one of these.
 MORE_WORDS = (*b"infinite load-more loadmore load_more intersectionobserver scroll".split(), b" more<")
-# One of these stands in every page with inline elements that are not displayed, beside `<span hidden`.
+# Every page with inline elements that are not displayed contains one of these, or `<span hidden`.
 UNSEEN_INLINE_WORDS = (
     *b"editsection header-anchor sr-only screen-reader visually noprin".split(),
     *(b'class="lineno', b'<span style="display'),
 )
-# None of which begins as another one ends: of two that overlap only the first would be found.
+# No word begins with the end of another: of two overlapping matches the searcher reports only the first.
 WORDS = (
     *GUARD_WORDS,
     *b"<base <article <main <area <frame robots noindex hidden password role <style <script <noscript".split(),
@@ -52,32 +52,35 @@ _BLOCKS = """
     xmp plaintext search
 """
 BLOCK_TAGS = frozenset(_BLOCKS.split())
-# Line breaks, and what is in a text but not of it.
+# Line breaks, and elements inside a text that do not belong to it.
 _SPECIALS = "br hr script style noscript svg button select textarea video audio object math iframe dialog q"
 SPECIAL_TAGS = frozenset(_SPECIALS.split())
 OUTLINED = BLOCK_TAGS | SPECIAL_TAGS | {"a", "area", "frame", "meta"}
-# Only of this kind the searcher goes through the text many bytes at a time.
-_SEARCHED = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
+# Only with LeftmostFirst does the searcher scan many bytes at a time.
+_WORD_SEARCHER = BytesAhoCorasick(WORDS, matchkind=MatchKind.LeftmostFirst)
 
 
-def is_too_deep(html: str, most: int = MAX_DEPTH, piece_chars: int = _PIECE_CHARS) -> bool:
-    """True where parsing would stall: counted over the text, in linear time, before the parser sees it.
+def is_too_deep(html: str, limit: int = MAX_DEPTH, piece_chars: int = _PIECE_CHARS) -> bool:
+    """Return whether parsing would stall, by counting the tags of the text in linear time.
 
-    A closing tag counts only against an open one of its name, or any invented one would hide the depth.
-    A page made for it can still mislead this count; the process that parses is the last wall.
+    A closing tag counts only against an open tag of the same name; otherwise invented tags could hide the depth.
+    A crafted page can still mislead the count: the limits of the parser process are the last defence.
     """
-    # No more can be open than is opened, in three characters or more.
-    if len(html) <= 3 * most or (tags := html.count("<")) <= most or tags - html.count("</") <= most:
+    # An opening tag takes three characters or more, and no more elements can be open than have opening tags.
+    if len(html) <= 3 * limit or (tags := html.count("<")) <= limit or tags - html.count("</") <= limit:
         return False
-    return _may_be_too_deep(html, most, piece_chars) and _is_counted_too_deep(html, most)
+    return _may_be_too_deep(html, limit, piece_chars) and _is_counted_too_deep(html, limit)
 
 
-def _may_be_too_deep(html: str, most: int, piece_chars: int) -> bool:
-    """Nearly always False, and then it is so: the tags of a piece are counted without a look at their order."""
+def _may_be_too_deep(html: str, limit: int, piece_chars: int) -> bool:
+    """Return False if the depth cannot exceed the limit, as for nearly all pages.
+
+    The tags of a piece are counted without regard to their order, which is faster than to follow it.
+    """
     can_be_open: Counter[str] = Counter()
     at = 0
     while at < len(html):
-        end = html.find("<", at + piece_chars)  # no tag is cut in two
+        end = html.find("<", at + piece_chars)  # so that no tag is cut in two
         end = len(html) if end < 0 else end
         opened: Counter[str] = Counter()
         closed: Counter[str] = Counter()
@@ -85,15 +88,15 @@ def _may_be_too_deep(html: str, most: int, piece_chars: int) -> bool:
             name = tag.lstrip("</").lower()
             if name not in _FLAT:
                 (closed if tag[1] == "/" else opened)[name] += times
-        if can_be_open.total() + opened.total() > most:
+        if can_be_open.total() + opened.total() > limit:
             return True
-        # What is opened here may all be open at its end: what is closed here may have come first.
+        # Assume the worst order: the piece closes older elements first, and all that it opens stay open.
         can_be_open = can_be_open - closed + opened
         at = end
     return False
 
 
-def _is_counted_too_deep(html: str, most: int) -> bool:
+def _is_counted_too_deep(html: str, limit: int) -> bool:
     still_open: Counter[str] = Counter()
     depth = 0
     for match in _TAG.finditer(html):
@@ -101,7 +104,7 @@ def _is_counted_too_deep(html: str, most: int) -> bool:
         if tag in _FLAT:
             continue
         if not match[1]:
-            # Only in pictures and formulas does a slash at the end close an element; elsewhere it means nothing.
+            # A trailing slash closes an element only inside SVG and MathML; HTML ignores it elsewhere.
             if (still_open["svg"] or still_open["math"]) and _closes_itself(html, match.end()):
                 continue
             still_open[tag] += 1
@@ -109,7 +112,7 @@ def _is_counted_too_deep(html: str, most: int) -> bool:
         elif still_open[tag]:
             still_open[tag] -= 1
             depth -= 1
-        if depth > most:
+        if depth > limit:
             return True
     return False
 
@@ -120,23 +123,23 @@ def _closes_itself(html: str, at: int) -> bool:
 
 
 def unfold_frames(html: str) -> str:
-    """Return the document with the content of frames that is written in their `srcdoc`, in their place."""
+    """Return the document with each `srcdoc` frame replaced by the content of that attribute."""
     if "srcdoc" not in html:
         return html
     return _SRCDOC.sub(lambda found: f"<div>{unescape(found[1] or found[2] or '')}</div>", html)
 
 
 def normalize_space(text: str | None) -> str | None:
-    """One line of text without surplus space; None where nothing is left."""
+    """Return the text as one line without surplus space; None if nothing is left."""
     if text is None:
         return None
-    most = capture_limit()
-    if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
-        return text.strip() or None  # nothing to squeeze
-    # More words than these do not fit, however long the text is.
-    most_words = most // 2 + 1
-    words = text.split(maxsplit=most_words)[:most_words]
-    return clean_text(" ".join(words)[:most]).strip() or None
+    limit = capture_limit()
+    if len(text) <= limit and text.isascii() and text.isprintable() and "  " not in text:
+        return text.strip() or None  # normalized already, except at the ends
+    # A word and the space after it take two characters at least, so more words than this cannot fit.
+    max_words = limit // 2 + 1
+    words = text.split(maxsplit=max_words)[:max_words]
+    return clean_text(" ".join(words)[:limit]).strip() or None
 
 
 class Page:
@@ -150,22 +153,22 @@ class Page:
 
     @lazy_property
     def source(self) -> bytes:
-        """The document in small letters."""
+        """The document as UTF-8 in lower case."""
         return self._utf8.lower()
 
     @lazy_property
     def mentioned(self) -> frozenset[bytes]:
-        """Return the known words that occur anywhere in the document, in any meaning.
+        """The words of `WORDS` that occur anywhere in the document, in markup or text.
 
         Check it before a search of the tree: a search visits every element, while one pass finds all words.
         """
-        return frozenset([WORDS[place] for place, _, _ in _SEARCHED.find_matches_as_indexes(self.source)])
+        return frozenset([WORDS[index] for index, _, _ in _WORD_SEARCHER.find_matches_as_indexes(self.source)])
 
     @lazy_property
     def outline(self) -> list[tuple[str, LexborNode]]:
         """The elements in `OUTLINED` with their tags, in document order.
 
-        One walk over the tree takes as long as three searches, so it is for those who need many kinds of elements.
+        One walk over the tree takes as long as three searches: use it where many kinds of elements are needed.
         """
         found: list[tuple[str, LexborNode]] = []
         by_tag: defaultdict[str, list[LexborNode]] = defaultdict(list)
@@ -184,7 +187,7 @@ class Page:
         return [node.attributes for node in self.elements("a")]
 
     def elements(self, tag: str) -> list[LexborNode]:
-        """The elements with a tag that is in `OUTLINED`, in document order."""
+        """Return the elements with a tag that is in `OUTLINED`, in document order."""
         return self.tree.css(tag) if self._by_tag is None else self._by_tag.get(tag, [])
 
     @lazy_property
@@ -204,12 +207,12 @@ class Page:
 
     @lazy_property
     def body_text(self) -> str:
-        """What a reader sees, roughly: scripts, styles and templates are left out."""
+        """Roughly the visible text: without scripts, styles and templates, and cut at the capture limit."""
         body = self.tree.body
         if body is None:
             return ""
         pieces: list[str] = []
-        size, most = 0, capture_limit()
+        size, limit = 0, capture_limit()
         for node in body.traverse(include_text=True):
             if node.tag != "-text" or _is_hidden(node):
                 continue
@@ -217,9 +220,9 @@ class Page:
             if text:
                 pieces.append(text)
                 size += len(text)
-            if size > most:
+            if size > limit:
                 break
-        return " ".join(pieces)[:most]
+        return " ".join(pieces)[:limit]
 
     def absolute(self, reference: str) -> str:
         return self._joiner.join(reference)
@@ -229,14 +232,14 @@ class Page:
         return UrlJoiner(self.base_url)
 
     def by_css(self, selector: str) -> list[LexborNode]:
-        """None where the selector cannot be looked up."""
+        """Return the matching elements; an empty list if the parser rejects the selector."""
         try:
             return self.tree.css(selector)
         except (SelectolaxError, ValueError):
             return []
 
     def values_of(self, nodes: Sequence[LexborNode], attr: str | None) -> Iterator[str]:
-        """The values of many elements, without those that have none: `value_of` for each, in half of the time."""
+        """Yield the values of elements that have one: like `value_of` for each, in half of the time."""
         texts: Iterator[str | None]
         if attr is None:
             texts = (node.text(deep=True, separator=" ") for node in nodes)
@@ -244,11 +247,11 @@ class Page:
             attr = attr.lower()
             texts = (node.attributes.get(attr) for node in nodes)
         join = self._joiner.join if attr in URL_ATTRIBUTES else None
-        most = capture_limit()
+        limit = capture_limit()
         for text in texts:
             if not text:
                 continue
-            if len(text) <= most and text.isascii() and text.isprintable() and "  " not in text:
+            if len(text) <= limit and text.isascii() and text.isprintable() and "  " not in text:
                 value: str | None = text.strip()
             else:
                 value = normalize_space(text)

@@ -1,6 +1,6 @@
-"""A page as it arrived, read: decoded, parsed, its fields extracted, judged. The same for every executor.
+"""Read a fetched page: decode, parse, extract the fields, classify. All executors share this code.
 
-It is pure and takes all it needs as values, so that it can be done in a process of its own.
+Reading has no side effects and takes all inputs as values, so that a separate process can do it.
 """
 
 from collections.abc import Collection
@@ -49,22 +49,22 @@ _MAX_TITLE_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class ReadRequest:
-    """What came back, and what is asked of it. `looks_only` asks for nothing but whether it is an empty shell."""
+    """A response, and what to extract from it. With `is_shell_check`, only `is_shell` of the answer is computed."""
 
     body: bytes
     url: str
-    asked_url: str
+    requested_url: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
     fields: tuple[FieldSpec, ...] = ()
-    is_judged: bool = True
-    looks_only: bool = False
-    survey: Survey | None = None  # asked for instead of the record, by a person who writes a job
-    crawl: CrawlReadOptions | None = None  # asked for beside the record
+    should_classify: bool = True
+    is_shell_check: bool = False
+    survey: Survey | None = None  # return this analysis instead of a record, for a person who writes a job
+    crawl: CrawlReadOptions | None = None  # also return what a crawl needs
     max_value_chars: int = DEFAULT_CHARS  # longer values are cut and listed in the problems
-    max_links: int = MAX_LINKS  # of a page of a crawl
-    now: datetime | None = None  # of a recorded page, when it was recorded; None is the reader's clock
-    memory_mib: int = 0  # that reading it may take; 0 is the limit of the reader
+    max_links: int = MAX_LINKS  # for a page of a crawl
+    now: datetime | None = None  # the time of recording, for a recorded page; None is the reader's clock
+    memory_mib: int = 0  # memory limit for this page; 0 is the default limit of the reader
 
     @property
     def content_type(self) -> str:
@@ -73,7 +73,10 @@ class ReadRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswer:
-    """`refused` says why a page was not read at all; `problems` by field, why it was not looked for to the end."""
+    """The result of reading a page.
+
+    `refused` is the reason why the page was not read at all; `problems` lists by field why its search was cut short.
+    """
 
     record: dict[str, Any] = field(default_factory=dict)
     missing: tuple[str, ...] = ()
@@ -81,22 +84,22 @@ class ReadAnswer:
     encoding: str | None = None
     replacements: int = 0
     problems: dict[str, str] = field(default_factory=dict)
-    verdict: dict[str, Any] | None = None  # what gave a page away that only looks like content
-    failure: Failed | None = None  # what it is then, or what its status says
+    verdict: dict[str, Any] | None = None  # the evidence, if the page only looks like content
+    failure: Failed | None = None  # by the verdict or by the HTTP status
     is_shell: bool = False
     refused: str | None = None
-    refused_as: str = "limit:parse"  # the fault that is then
+    refused_as: str = "limit:parse"  # the fault code that goes with `refused`
     dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were left out
     links_dropped: int = 0
-    crawl_page: dict[str, Any] | None = None  # what a crawl asked for
-    details: dict[str, dict[str, Any]] = field(default_factory=dict)  # by field, how its value came about
-    raw: dict[str, Any] = field(default_factory=dict)  # by field, its value before it was converted
-    charset: dict[str, Any] | None = None  # what named the encoding, and how sure that is
+    crawl_page: dict[str, Any] | None = None  # what a crawl needs, as JSON
+    details: dict[str, dict[str, Any]] = field(default_factory=dict)  # by field: see FieldValue.detail
+    raw: dict[str, Any] = field(default_factory=dict)  # by field, its value before conversion
+    charset: dict[str, Any] | None = None  # the source of the encoding, and its confidence
     rows: tuple[dict[str, Any], ...] | None = None  # the records of own code; `record` is the first of them
     row_details: tuple[dict[str, Any], ...] = ()
-    links: tuple[str, ...] | None = None  # those that own code wants followed
-    cpu_ms: int = 0  # processor time of reading it
-    scripts: dict[str, Any] | None = None  # that could add values to fields with several: see describe_own_scripts
+    links: tuple[str, ...] | None = None  # the links that own code returned
+    cpu_ms: int = 0  # processor time of the reading
+    scripts: dict[str, Any] | None = None  # scripts that could add values: see describe_own_scripts
 
     @property
     def records(self) -> tuple[dict[str, Any], ...]:
@@ -107,22 +110,22 @@ class ReadAnswer:
         return (self.details,) if self.rows is None else self.row_details
 
     def notes(self) -> dict[str, Any]:
-        """What was not done to the end, for the statistics."""
-        said = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
-        return {name: value for name, value in said.items() if value}
+        """Return what was cut or left out, for the statistics of the run."""
+        counts = {"problems": self.problems, "dropped": self.dropped, "links_dropped": self.links_dropped}
+        return {name: value for name, value in counts.items() if value}
 
 
 class _Refused(Exception):
-    """A document that is not read; `fault` is what the run fails with."""
+    """The document cannot be read; `fault` is the fault code of the run."""
 
-    def __init__(self, why: str, fault: str = "limit:parse") -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, fault: str = "limit:parse") -> None:
+        super().__init__(reason)
         self.fault = fault
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """What a document is: of JSON and text neither is there; `page` only of HTML."""
+    """A parsed document. JSON and plain text have neither `source` nor `page`; only HTML has a `page`."""
 
     source: Source | None = None
     page: Page | None = None
@@ -138,9 +141,10 @@ def read_page(
     memory: ReadMemory | None = None,
     mark: CodeMark = no_mark,
 ) -> ReadAnswer:
-    """`guard` is entered around every selector; `skipped` are the places of fields whose selector took too long.
+    """Read one page.
 
-    `memory` makes the pages of a crawl faster; without one, nothing is remembered. `mark` is entered around own code.
+    `guard` is entered around every selector; `skipped` has the indexes of fields whose selectors took too long.
+    `memory` is a cache that speeds up the pages of a crawl. `mark` is entered around own code.
     """
     if request.now is not None:
         time = time._replace(now=request.now)
@@ -160,24 +164,24 @@ def _read_page(  # noqa: PLR0917 - the parts of one reading
         return _sitemap(request, request.crawl, memory.plan(request.crawl.plan), time.today)
     content_type = request.content_type.partition(";")[0].strip().lower()
     decoded = _decode_body(request, content_type)
-    if request.looks_only:
+    if request.is_shell_check:
         return ReadAnswer(is_shell=_is_empty_shell(request, decoded.text))
     try:
         read = _document(decoded, content_type, request)
     except _Refused as refused:
         if refused.fault == "limit:parse" or failure_of_status(request.status) is None:
             return _refuse(decoded, refused)
-        read = _Read()  # its status says what it is, and nothing of it is read
+        read = _Read()  # the failure follows from the status alone
     if request.survey is not None:
         return _survey(request, Subject(request.url, decoded.text, read.source, read.page), guard, skipped)
-    extraction, made = Extraction({}, ()), None
+    extraction, code = Extraction({}, ()), None
     if request.fields:
         source = read.source or _plain_source(decoded.text, content_type)
         extraction = _extract(request, source, time, guard, skipped)
-        made = _run_code(request, source, decoded.text, extraction, time, memory, mark)
-        extraction = extraction if made is None else made.extraction
+        code = _run_code(request, source, decoded.text, extraction, time, memory, mark)
+        extraction = extraction if code is None else code.extraction
     failure, verdict = _classify(request, content_type, decoded.text, extraction.missing, read)
-    failure = failure or _failure_of_code(request, read, made)
+    failure = failure or _failure_of_code(request, read, code)
     answer = ReadAnswer(
         extraction.record,
         extraction.missing,
@@ -193,11 +197,11 @@ def _read_page(  # noqa: PLR0917 - the parts of one reading
         raw=extraction.raw if request.crawl is None else {},
         crawl_page=None
         if failure
-        else _read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory, made),
+        else _read_crawl_page(request, time, read, extraction, decoded.text, content_type, memory, code),
         links_dropped=sum(extraction.dropped.get(spec.name, 0) for spec in request.fields if is_of_links(spec)),
         scripts=None if request.crawl else describe_own_scripts(read.page, request.url, request.fields),
     )
-    return answer if made is None else replace(answer, rows=made.rows, row_details=made.details, links=made.links)
+    return answer if code is None else replace(answer, rows=code.rows, row_details=code.details, links=code.links)
 
 
 def _survey(request: ReadRequest, subject: Subject, guard: Guard, skipped: Collection[int]) -> ReadAnswer:
@@ -219,18 +223,18 @@ def _refuse(decoded: Decoded, refused: _Refused) -> ReadAnswer:
     )
 
 
-def _failure_of_code(request: ReadRequest, read: _Read, made: CodeResult | None) -> Failed | None:
-    if made is None or made.failure is None or request.crawl is None:
-        return None if made is None else made.failure
-    # A crawl renders a page whose scripts may bring what the code looks for.
+def _failure_of_code(request: ReadRequest, read: _Read, code: CodeResult | None) -> Failed | None:
+    if code is None or code.failure is None or request.crawl is None:
+        return None if code is None else code.failure
+    # A crawl renders the page if its scripts may add what the code looks for.
     has_scripts = read.page is not None and b"<script" in read.page.mentioned
-    return replace(made.failure, stats={"needs_scripts": has_scripts})
+    return replace(code.failure, stats={"needs_scripts": has_scripts})
 
 
 def _extract(
     request: ReadRequest, source: Source, time: ReadTime, guard: Guard, skipped: Collection[int]
 ) -> Extraction:
-    facts = page_facts(request.url, request.asked_url, request.status, time.now)
+    facts = page_facts(request.url, request.requested_url, request.status, time.now)
     context = TypeContext(language=source.language, base_url=request.url, now=time.now)
     extraction = extract_from(source, request.fields, guard, skipped, facts, context)
     record, cut = cut_record(extraction.record)
@@ -246,12 +250,12 @@ def _run_code(  # noqa: PLR0917 - the parts of one reading
     memory: ReadMemory,
     mark: CodeMark,
 ) -> CodeResult | None:
-    """None where the page has no own code, or failed by its status."""
+    """Run the own code of the job on the page; return None if there is none or the status is a failure."""
     spec = parser_of(request.fields)
     if spec is None or failure_of_status(request.status) is not None:
         return None
     headers = merge_headers(request.headers)
-    about = (request.url, request.asked_url, request.status, headers, request.body, text)
+    about = (request.url, request.requested_url, request.status, headers, request.body, text)
     page = CodePage(source, *about, extraction.record)
     context = TypeContext(language=source.language, base_url=request.url, now=time.now)
     fields = without_parser(request.fields)
@@ -270,45 +274,48 @@ def _read_crawl_page(  # noqa: PLR0917 - the parts of one reading
     text: str,
     content_type: str,
     memory: ReadMemory,
-    made: CodeResult | None,
+    code: CodeResult | None,
 ) -> dict[str, Any] | None:
     if request.crawl is None:
         return None
-    page, ask, plan = read.page, request.crawl, memory.plan(request.crawl.plan)
-    if ask.listing is not None:
-        told = extract_listing(request.url, extraction.record, page, ask=ask, plan=plan, today=time.today)
+    page, options, plan = read.page, request.crawl, memory.plan(request.crawl.plan)
+    if options.listing is not None:
+        result = extract_listing(request.url, extraction.record, page, options=options, plan=plan, today=time.today)
     else:
         root = getattr(read.source, "root", None) if page is None else None
         document = document_of(text, content_type, read.title, root) if page is None else None
         tags = tuple(value for name, value in request.headers if name.lower() == "x-robots-tag")
         about = CrawledDocument(request.url, request.status, request.crawl, time, tags, request.max_links)
-        told = extract_crawl_page(page or document or NOTHING, read.title, about, extraction.record, memory, made)
-        told["details"] = extraction.details
-    told["missing"] = extraction.missing
+        result = extract_crawl_page(page or document or NOTHING, read.title, about, extraction.record, memory, code)
+        result["details"] = extraction.details
+    result["missing"] = extraction.missing
     has_scripts = page is not None and b"<script" in page.mentioned
-    told |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, told, plan)}
-    return told if page is None else {**told, **describe_scripts(page, request.url, plan, ask)}
+    result |= {"has_scripts": has_scripts, "is_shell": has_scripts and _is_shell(request, page, text, result, plan)}
+    return result if page is None else {**result, **describe_scripts(page, request.url, plan, options)}
 
 
-def _is_shell(request: ReadRequest, page: Page | None, text: str, told: dict[str, Any], plan: CrawlPlan) -> bool:
-    """Fields count where each page is meant to have them: most pages of a whole site have none."""
+def _is_shell(request: ReadRequest, page: Page | None, text: str, crawl_page: dict[str, Any], plan: CrawlPlan) -> bool:
+    """Return whether the page is a shell.
+
+    Missing fields count only in a crawl of a list, whose items should all have them; most pages of a site have none.
+    """
     if page is None:
         return False
-    is_meant = plan.listing is not None
-    fields, missing = (request.fields, told.get("missing", ())) if is_meant else ((), ())
-    return is_shell_page(page, text, fields, missing, text_chars=told.get("text_chars", 0))
+    has_items = plan.listing is not None
+    fields, missing = (request.fields, crawl_page.get("missing", ())) if has_items else ((), ())
+    return is_shell_page(page, text, fields, missing, text_chars=crawl_page.get("text_chars", 0))
 
 
-def _sitemap(request: ReadRequest, ask: CrawlReadOptions, plan: CrawlPlan, today: date) -> ReadAnswer:
+def _sitemap(request: ReadRequest, options: CrawlReadOptions, plan: CrawlPlan, today: date) -> ReadAnswer:
     try:
-        told = read_sitemap(request.body, request.content_type, request.url, plan, ask.level, today)
+        listed = read_sitemap(request.body, request.content_type, request.url, plan, options.level, today)
     except NotASitemap as refused:
         return ReadAnswer(refused=str(refused), refused_as=refused.fault)
-    return ReadAnswer(crawl_page=told)
+    return ReadAnswer(crawl_page=listed)
 
 
 def _decode_body(request: ReadRequest, content_type: str) -> Decoded:
-    """An XML document may say itself how it is encoded; the header comes before it."""
+    """Decode the body. An encoding in the header takes precedence over the declaration of an XML document."""
     declared = request.content_type
     if is_xml(content_type) and "charset" not in declared.lower() and (named := encoding_of_xml(request.body)):
         declared = f"{content_type}; charset={named}"
@@ -318,7 +325,7 @@ def _decode_body(request: ReadRequest, content_type: str) -> Decoded:
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
-    except ValueError:  # an address that only a browser can read
+    except ValueError:  # a URL that only browsers accept
         return ""
 
 
@@ -336,12 +343,12 @@ def _document(decoded: Decoded, content_type: str, request: ReadRequest) -> _Rea
     except SelectolaxError as error:
         raise _Refused(f"the parser gave up on it: {error}") from None
     if request.crawl is not None:
-        _ = page.outline  # one walk over the tree, which all searches of a crawl share
+        _ = page.outline  # computed now, so that all searches of a crawl share one walk over the tree
     return _Read(source_of(page), page, _shorten(page.title))
 
 
 def _xml(text: str, url: str) -> _Read | None:
-    """None where it is no XML whatever its type says, or is a page: it is read as HTML then."""
+    """Parse an XML document; return None if it is an XHTML page or no XML after all, to be read as HTML."""
     prolog = prolog_of(text)
     if prolog.declares:
         raise _Refused("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
@@ -372,14 +379,14 @@ def nothing_found(fields: tuple[FieldSpec, ...]) -> Extraction:
 def _classify(
     request: ReadRequest, content_type: str, text: str, missing: tuple[str, ...], read: _Read
 ) -> tuple[Failed | None, dict[str, Any] | None]:
-    if not request.is_judged:
+    if not request.should_classify:
         return None, None
     headers = merge_headers(request.headers)
-    asked = (request.url, request.asked_url)
-    answer = ClassifierInput(
-        request.status, headers, content_type, *asked, text, read.title, wants_title_only(request.fields)
+    urls = (request.url, request.requested_url)
+    response = ClassifierInput(
+        request.status, headers, content_type, *urls, text, read.title, wants_title_only(request.fields)
     )
-    return failure_behind(answer, missing, read.page)
+    return failure_behind(response, missing, read.page)
 
 
 def wants_title_only(fields: tuple[FieldSpec, ...]) -> bool:

@@ -1,4 +1,4 @@
-"""When a page is read. The caller passes it in: extraction has no clock of its own."""
+"""The time at which a page is read. The caller passes it in: extraction has no clock of its own."""
 
 from datetime import date, datetime
 from typing import NamedTuple

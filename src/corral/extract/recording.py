@@ -1,4 +1,4 @@
-"""A recorded page: what a reader needs to read it again, and how its output is compared with the expected one."""
+"""Recorded pages: what a reader needs to read one again, and the comparison of its output with the expected one."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class RecordedPage:
     requested_url: str
     status: int
     strategy: str
-    recorded_at: datetime  # the time at which the page is read, whenever that happens
+    recorded_at: datetime  # every later reading uses this as the current time
     headers: tuple[tuple[str, str], ...]
     body: bytes
 
@@ -38,7 +38,7 @@ class RecordedPage:
         )
 
     def document(self) -> dict[str, Any]:
-        """All but the body."""
+        """Return everything but the body, for `page.json`."""
         return {
             "version": VERSION,
             "url": self.url,
@@ -53,7 +53,7 @@ class RecordedPage:
 def parse_recorded_page(document: Any, body: bytes) -> RecordedPage:
     try:
         if document["version"] != VERSION:
-            raise BadInput(f"its version is {str(document['version'])[:20]}, and this program reads {VERSION}")
+            raise BadInput(f"page.json has version {str(document['version'])[:20]}; this program reads {VERSION}")
         recorded_at = datetime.fromisoformat(document["recorded_at"])
         return RecordedPage(
             url=_text(document["url"]),
@@ -72,12 +72,15 @@ def parse_recorded_page(document: Any, body: bytes) -> RecordedPage:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no text")
+        raise TypeError(f"{value!r} is not a string")
     return value
 
 
 def recordable_headers(headers: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """The headers that matter to a reader, without secrets: of cookies only the names, which tell a bot detection."""
+    """Return the headers that matter to a reader, without secrets.
+
+    Cookies lose their values: their names alone identify a bot detection.
+    """
     chosen = []
     for name, value in headers:
         lower = name.lower()
@@ -93,20 +96,20 @@ def output_of(read: ReadAnswer | Failed) -> dict[str, Any]:
     failure = read if isinstance(read, Failed) else read.failure
     if failure is not None:
         failed = {"failure": f"{failure.code}:{failure.detail}" if failure.detail else failure.code.value}
-        # Of own code, the line and the error: they are what its author looks for.
+        # The message of own code has the line and the error, which its author needs.
         return failed | ({"message": failure.message} if failure.detail == "parser" else {})
     assert isinstance(read, ReadAnswer)
-    told: dict[str, Any] = {"record": read.record, "missing": list(read.missing)}
+    output: dict[str, Any] = {"record": read.record, "missing": list(read.missing)}
     if read.rows is not None:
-        told = {"records": list(read.rows), "missing": list(read.missing)}
-        told |= {} if read.links is None else {"links": list(read.links)}
+        output = {"records": list(read.rows), "missing": list(read.missing)}
+        output |= {} if read.links is None else {"links": list(read.links)}
     optional = {"details": read.details, "problems": read.problems, "dropped": read.dropped}
-    return told | {name: value for name, value in optional.items() if value}
+    return output | {name: value for name, value in optional.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One value that is not as expected; `expected` or `actual` is None where it is not there at all."""
+    """A value that differs from the expected one; `expected` or `actual` is None if it is absent."""
 
     path: str
     expected: Any
@@ -117,20 +120,20 @@ class Difference:
 
 
 def compare_outputs(expected: Any, actual: Any, path: str = "") -> list[Difference]:
-    """Compare value by value, into objects and into lists of the same length."""
+    """Compare two outputs value by value, into objects and into lists of the same length."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         return [
-            each
+            difference
             for name in [*expected, *(name for name in actual if name not in expected)]
-            for each in compare_outputs(
+            for difference in compare_outputs(
                 expected.get(name, _ABSENT), actual.get(name, _ABSENT), f"{path}.{name}" if path else str(name)
             )
         ]
     if isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
         return [
-            each
-            for place, (before, after) in enumerate(zip(expected, actual, strict=True))
-            for each in compare_outputs(before, after, f"{path}[{place}]")
+            difference
+            for index, (before, after) in enumerate(zip(expected, actual, strict=True))
+            for difference in compare_outputs(before, after, f"{path}[{index}]")
         ]
     if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
         return []

@@ -1,4 +1,4 @@
-"""A stored page of a crawl, read again, and what would change in its records."""
+"""Read a stored page of a crawl again, and compare the records with the stored ones."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from corral.extract.recording import Difference, compare_outputs
 class ReparsedPage:
     url: str
     differences: tuple[Difference, ...] = ()
-    failure: str | None = None  # the page cannot be read any more, and why
+    failure: str | None = None  # why the page cannot be read any more
 
     @property
     def is_changed(self) -> bool:
@@ -31,12 +31,15 @@ class ReparsedPage:
 
     def document(self) -> dict[str, Any]:
         changes = [{"field": each.path, "before": each.expected, "after": each.actual} for each in self.differences]
-        told: dict[str, Any] = {"url": self.url, "changes": changes}
-        return told if self.failure is None else {**told, "failure": self.failure}
+        document: dict[str, Any] = {"url": self.url, "changes": changes}
+        return document if self.failure is None else {**document, "failure": self.failure}
 
 
 def request_again(page: ArchivedPage, plan: CrawlPlan, packed_plan: str) -> ReadRequest:
-    """Ask for the page as the crawl did, at the time of its fetch. `packed_plan` is the document of the plan."""
+    """Build the request that reads the page as the crawl did, at the time of its fetch.
+
+    `packed_plan` is the document of the plan.
+    """
     requested = page.requested_url or page.url
     return ReadRequest(
         page.body,
@@ -64,19 +67,19 @@ def compare_page(
     assert isinstance(read, ReadAnswer)
     if read.refused is not None:
         return ReparsedPage(page.url, failure=f"{read.refused_as}: {read.refused}")
-    told = read.crawl_page or {}
-    packed = [told.get("record"), *told.get("more", ())]
-    if has_no_fields(_canonical(page.requested_url or page.url), plan, read) and not told.get("is_shell"):
+    crawl_page = read.crawl_page or {}
+    packed = [crawl_page.get("record"), *crawl_page.get("more", ())]
+    if has_no_fields(_canonical(page.requested_url or page.url), plan, read) and not crawl_page.get("is_shell"):
         packed = []
     found = [orjson.loads(each) if isinstance(each, str) else each for each in packed if each is not None]
-    before, after = [_shorten(each, ignored) for each in stored], [_shorten(each, ignored) for each in found]
+    before, after = [_drop_ignored(each, ignored) for each in stored], [_drop_ignored(each, ignored) for each in found]
     if len(before) == len(after) == 1:
         return ReparsedPage(page.url, tuple(compare_outputs(before[0], after[0])))
     return ReparsedPage(page.url, tuple(compare_outputs(before, after, "records")))
 
 
-def _shorten(record: Mapping[str, Any], ignored: Collection[str]) -> dict[str, Any]:
-    """A value that is not there and one that is null are the same."""
+def _drop_ignored(record: Mapping[str, Any], ignored: Collection[str]) -> dict[str, Any]:
+    """Return the record without the ignored fields and without nulls: an absent value equals null."""
     return {name: value for name, value in record.items() if name not in ignored and value is not None}
 
 

@@ -1,4 +1,4 @@
-"""Sitemaps: the URLs that a site lists, already checked against the scope of the crawl. Nothing in it is expanded."""
+"""Read sitemaps: the URLs that a site lists, checked against the scope of the crawl. XML entities are not expanded."""
 
 import zlib
 from collections.abc import Iterator
@@ -23,10 +23,10 @@ _GZIP = b"\x1f\x8b"
 
 
 class NotASitemap(Exception):
-    """`fault` is what reading it fails with."""
+    """The document is not a sitemap, or cannot be read; `fault` is the fault code of the reading."""
 
-    def __init__(self, why: str, fault: str) -> None:
-        super().__init__(why)
+    def __init__(self, reason: str, fault: str) -> None:
+        super().__init__(reason)
         self.fault = fault
 
 
@@ -47,24 +47,24 @@ def read_sitemap(  # noqa: PLR0917 - the parts of one reading
     except BadInput:
         return {"found": [], "listed": 0, "dropped": 0}
     found: dict[str, list[Any]] = {}
-    listed = dropped = chars = 0
+    listed = dropped = url_chars = 0
     for entry in entries:
         listed += 1
-        if len(found) >= MAX_URLS or chars > _MAX_CHARS:
+        if len(found) >= MAX_URLS or url_chars > _MAX_CHARS:
             dropped += 1
             continue
-        cell = _sitemap(base, entry, level + 1) if is_index else _page(base, entry, plan, today)
-        if cell is not None and cell[1] not in found:
-            found[cell[1]] = cell
-            chars += len(cell[0])
-    told = {"found": list(found.values()), "listed": listed, "dropped": dropped}
-    return told if is_whole and _ends(text) else {**told, "is_cut": True}
+        link = _sitemap(base, entry, level + 1) if is_index else _page(base, entry, plan, today)
+        if link is not None and link[1] not in found:
+            found[link[1]] = link
+            url_chars += len(link[0])
+    result = {"found": list(found.values()), "listed": listed, "dropped": dropped}
+    return result if is_whole and _is_closed(text) else {**result, "is_cut": True}
 
 
 def _page(base: Target, entry: SitemapEntry, plan: CrawlPlan, today: date) -> list[Any] | None:
-    """As near as what the start page links to. What does not belong to the crawl is not kept.
+    """Return a page that belongs to the crawl as a `DiscoveredLink` of depth 1, like a link of a start page.
 
-    The shape of a URL proves no trap here: a sitemap is a list with an end.
+    Trap detection by the shape of the URL does not apply: a sitemap is a finite list.
     """
     link = link_to(base, entry.loc, plan.counting_params)
     if link is None or plan.scope.refuses(link.url, 1):
@@ -75,7 +75,7 @@ def _page(base: Target, entry: SitemapEntry, plan: CrawlPlan, today: date) -> li
 
 
 def _sitemap(base: Target, entry: SitemapEntry, level: int) -> list[Any] | None:
-    """Those of the same host only: an index that names others could send us anywhere."""
+    """Return a sitemap of the same host as a `DiscoveredLink`: an index must not send the crawl to other hosts."""
     link = link_to(base, entry.loc)
     if link is None or level > MAX_SITEMAP_LEVEL or _host_of(link.url) != base.authority:
         return None
@@ -83,7 +83,7 @@ def _sitemap(base: Target, entry: SitemapEntry, level: int) -> list[Any] | None:
 
 
 def sitemap_key(key: str) -> str:
-    """Another one than that of the page which has the same address."""
+    """Return a key that differs from that of the page with the same URL."""
     return short_key(f"sitemap {key}")
 
 
@@ -92,7 +92,7 @@ def _host_of(url: str) -> str:
 
 
 def _text(body: bytes, content_type: str) -> tuple[str, bool]:
-    """And whether that is all of what was packed."""
+    """Return the decoded text, and whether the compressed body was complete."""
     is_whole = True
     if body.startswith(_GZIP):
         body, is_whole = _decompress(body)
@@ -112,14 +112,17 @@ def _decompress(body: bytes) -> tuple[bytes, bool]:
     return data, unpacker.eof
 
 
-def _ends(text: str) -> bool:
-    """Whether what was begun is closed. Lines of addresses may end anywhere."""
+def _is_closed(text: str) -> bool:
+    """Return whether the root element is closed. A plain list of URLs may end anywhere."""
     root = prolog_of(text).root
     return not root or f"</{root}" in text or text.rstrip().endswith("/>")
 
 
 def _entries(text: str) -> tuple[bool, Iterator[SitemapEntry]]:
-    """Whether it is an index of sitemaps, and what it lists. A text with one address per line is a sitemap, too."""
+    """Return whether the document is a sitemap index, and its entries.
+
+    A text with one URL per line is a sitemap, too.
+    """
     prolog = prolog_of(text)
     if prolog.declares:
         raise NotASitemap("its DOCTYPE has an internal subset", "bad_response:xml_dtd")
@@ -144,9 +147,9 @@ def _iter_entries(root: Any) -> Iterator[SitemapEntry]:
     for element in root:
         if not isinstance(element.tag, str):
             continue
-        said = {_name(child): (child.text or "").strip() for child in element if isinstance(child.tag, str)}
-        if loc := said.get("loc"):
-            yield SitemapEntry(loc, said.get("lastmod") or None, _priority(said.get("priority")))
+        texts = {_name(child): (child.text or "").strip() for child in element if isinstance(child.tag, str)}
+        if loc := texts.get("loc"):
+            yield SitemapEntry(loc, texts.get("lastmod") or None, _priority(texts.get("priority")))
 
 
 def _name(element: Any) -> str:
@@ -168,7 +171,7 @@ class SitemapListing(NamedTuple):
 
 
 def list_sitemap(body: bytes, content_type: str) -> SitemapListing:
-    """Everything that a sitemap lists; NotASitemap if it is none."""
+    """Return everything that a sitemap lists; raise NotASitemap if the body is not one."""
     text, is_whole = _text(body, content_type)
     is_index, entries = _entries(text)
-    return SitemapListing(is_index, list(entries), is_whole and _ends(text))
+    return SitemapListing(is_index, list(entries), is_whole and _is_closed(text))

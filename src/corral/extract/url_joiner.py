@@ -1,14 +1,14 @@
-"""Addresses made absolute: the references of a page share their base."""
+"""Resolve references against the base URL of a page."""
 
 import re
 from urllib.parse import urljoin, urlsplit
 
-# Of a reference with one of these, only `urljoin` knows what is meant.
+# A reference that matches needs `urljoin`.
 _UNUSUAL = re.compile(r"//|/\.|\?#|[;\[\]\s]|[#?]\Z|\A\Z")
 
 
 class UrlJoiner:
-    """`join_url` with one base. References that need no resolving are put together without taking them apart."""
+    """`join_url` with a fixed base. Plain references are concatenated with the base, without parsing them."""
 
     def __init__(self, base: str) -> None:
         self._base = base

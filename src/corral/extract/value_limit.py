@@ -9,7 +9,7 @@ from corral.domain.runs.completeness.flaws import VALUE_CUT
 
 DEFAULT_CHARS = 1_000_000
 _TEXTS = {str}
-# Extractors are many and small functions; the limit of a reading is the same for all of them.
+# A context variable spares the many small extractors a parameter; all of one reading share the limit.
 _limit: ContextVar[int] = ContextVar("max_value_chars", default=DEFAULT_CHARS)
 
 
@@ -27,30 +27,31 @@ def max_chars() -> int:
 
 
 def capture_limit() -> int:
-    """What extractors keep: a little more than the limit, so that a cut value differs from one that just fits.
+    """Return how many characters extractors keep: slightly more than the limit.
 
-    Two, because a space at the end of the kept text is stripped.
+    A value that was cut then differs from one that just fits. The margin is two, because one space at the end of the
+    text may be stripped.
     """
     return _limit.get() + 2
 
 
 def cut_record(record: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The record within the limit; by field, the problem where something of it was cut."""
-    most = max_chars()
-    fitting = {name: _cut(value, most) for name, value in record.items()}
+    """Return the record with its values cut to the limit, and a problem for each field that was cut."""
+    limit = max_chars()
+    fitting = {name: _cut(value, limit) for name, value in record.items()}
     return fitting, {name: VALUE_CUT for name, value in record.items() if fitting[name] is not value}
 
 
-def _cut(value: Any, most: int) -> Any:
-    """The same object where nothing has to be cut."""
+def _cut(value: Any, limit: int) -> Any:
+    """Cut the texts in a value; return the same object if nothing has to be cut."""
     if isinstance(value, str):
-        return value[:most] if len(value) > most else value
+        return value[:limit] if len(value) > limit else value
     if isinstance(value, list):
-        if not value or (set(map(type, value)) == _TEXTS and max(map(len, value)) <= most):  # nearly all lists
+        if not value or (set(map(type, value)) == _TEXTS and max(map(len, value)) <= limit):  # nearly all lists
             return value
-        fitting = [_cut(each, most) for each in value]
-        return value if all(one is other for one, other in zip(fitting, value, strict=True)) else fitting
+        fitting = [_cut(entry, limit) for entry in value]
+        return value if all(new is old for new, old in zip(fitting, value, strict=True)) else fitting
     if isinstance(value, dict):
-        within = {name: _cut(each, most) for name, each in value.items()}
-        return value if all(within[name] is each for name, each in value.items()) else within
+        within = {name: _cut(entry, limit) for name, entry in value.items()}
+        return value if all(within[name] is entry for name, entry in value.items()) else within
     return value

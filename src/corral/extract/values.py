@@ -11,7 +11,10 @@ _MAX_ENTRIES = 10_000
 
 
 def storable(value: Any, depth: int = 0) -> Any:
-    """Text without NUL and surrogates, numbers that fit 64 bits, nothing nested deeper than is sane."""
+    """Return the value without what a database rejects.
+
+    Texts lose NUL and surrogates, integers beyond 64 bits become text, NaN, infinities and deep nesting become None.
+    """
     if isinstance(value, str):
         return clean_text(value[: capture_limit()])
     if isinstance(value, int):

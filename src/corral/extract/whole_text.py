@@ -9,35 +9,35 @@ _UNSEEN = {f"<{name}".encode(): name for name in ("script", "style", "noscript")
 
 
 def whole_text(page: Page) -> str:
-    """The text as it stands in the document. Crawls compare it to see whether a page has changed."""
+    """Return the text in document order. Crawls compare it to detect whether a page has changed."""
     body = page.tree.body
     unseen = [node for mark, tag in _UNSEEN.items() if mark in page.mentioned for node in page.elements(tag)]
     return "" if body is None else _text_without(body, unseen)
 
 
-def _text_without(root: LexborNode, around: list[LexborNode]) -> str:
-    """All text below, without some elements. The page is not changed: fields are read from it, too.
+def _text_without(root: LexborNode, excluded: list[LexborNode]) -> str:
+    """Return all text below `root` except that of some elements, without changing the page: fields need it, too.
 
-    Only the ancestors of what is left out are gone through one by one; all other elements give their text whole.
+    Only the ancestors of excluded elements are walked child by child; all other elements return their text at once.
     """
-    left_out: set[int] = set()
+    excluded_ids: set[int] = set()
     split: set[int] = {root.mem_id}
-    for node in around:
+    for node in excluded:
         above = node.parent
-        way: list[int] = []
+        path: list[int] = []
         while above is not None and above.mem_id not in split:
-            way.append(above.mem_id)
+            path.append(above.mem_id)
             above = above.parent
-        if above is not None:  # else it stands elsewhere
-            left_out.add(node.mem_id)
-            split.update(way)
-    if not left_out:
+        if above is not None:  # otherwise the element is not below `root`
+            excluded_ids.add(node.mem_id)
+            split.update(path)
+    if not excluded_ids:
         return root.text(deep=True, separator=" ")
     pieces: list[str] = []
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.mem_id in left_out:
+        if node.mem_id in excluded_ids:
             continue
         if node.mem_id in split:
             stack.extend(reversed(list(node.iter(include_text=True))))

@@ -1,4 +1,4 @@
-"""Delivers alerts: signed webhooks and Slack-compatible ones through the egress, mail through a mail server."""
+"""Deliver alerts: webhooks, signed or in the format of Slack, through the egress, and mail through a mail server."""
 
 import smtplib
 import time
@@ -18,7 +18,7 @@ from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import SealBroken
 
 _MAX_ANSWER_BYTES = 64 * 1024
-_LATER = frozenset({408, 425, 429})
+_RETRYABLE = frozenset({408, 425, 429})
 
 
 class AlertDelivery:
@@ -48,7 +48,7 @@ class AlertDelivery:
             body = slack_body(message)
         else:
             body = webhook_body(message, task.run_id)
-            # The time of this attempt: a receiver refuses a recorded message that is sent again later.
+            # The time of this attempt, so that a receiver can refuse a recorded message that is sent again later.
             headers["x-corral-timestamp"] = timestamp = str(int(time.time()))
             headers["x-corral-signature"] = sign(channel.secret.reveal(), timestamp, task.run_id, body)
         request = FetchRequest(
@@ -63,11 +63,11 @@ class AlertDelivery:
         stats["http_status"] = answer.status
         if 200 <= answer.status < 300:
             return Fetched(stats)
-        told = f"the alert channel answered {answer.status}"
-        if answer.status in _LATER or answer.status >= 500:
-            again = answer.header("retry-after")
-            return Failed(FailureCode.NETWORK, told, f"http_{answer.status}", retry_after=again, stats=stats)
-        return replace(fault("policy:alert_refused", told), stats=stats)
+        reason = f"the alert channel answered {answer.status}"
+        if answer.status in _RETRYABLE or answer.status >= 500:
+            retry_after = answer.header("retry-after")
+            return Failed(FailureCode.NETWORK, reason, f"http_{answer.status}", retry_after=retry_after, stats=stats)
+        return replace(fault("policy:alert_refused", reason), stats=stats)
 
     async def _send_mail(
         self, channel: OpenChannel, message: AlertMessage, delivery_id: str, stats: dict[str, Any]
@@ -80,6 +80,6 @@ class AlertDelivery:
         except MailRefused as error:
             return fault("policy:mail_refused", f"the mail server refused the message ({error})")
         except (OSError, smtplib.SMTPException) as error:
-            told = f"the mail server did not take the message ({type(error).__name__})"
-            return Failed(FailureCode.NETWORK, told, "smtp", stats=stats)
+            reason = f"the mail server did not take the message ({type(error).__name__})"
+            return Failed(FailureCode.NETWORK, reason, "smtp", stats=stats)
         return Fetched(stats)

@@ -26,8 +26,8 @@ def is_of_code(failure: Failed | None) -> bool:
 def outcome_of_read(answer: ReadAnswer, stats: dict[str, Any], raw: dict[str, Any] | None = None) -> AttemptOutcome:
     """Build the outcome of a one-page run whose reader found no failure."""
     if answer.links:
-        told = "parse returned links, and this run reads one page; use crawl_mode list or crawl, or `corral crawl`"
-        return Failed(FailureCode.EXTRACTION, told, "parser", stats=stats)
+        message = "parse returned links, and this run reads one page; use crawl_mode list or crawl, or `corral crawl`"
+        return Failed(FailureCode.EXTRACTION, message, "parser", stats=stats)
     return Fetched(stats, answer.records, answer.missing, details=answer.records_details, raw=raw)
 
 

@@ -91,18 +91,18 @@ class ApiReplayExecutor:
                 outcome.stats.update(self._robots.notes(target, context))
             return outcome
 
-    def _recipe(self, cell: dict[str, Any] | None) -> Recipe | None:
-        if cell is None:
+    def _recipe(self, document: dict[str, Any] | None) -> Recipe | None:
+        if document is None:
             return None
-        key = (str(cell.get("id")), int(cell.get("version") or 0))
-        known = self._recipes.get(key)
-        if known is None:
-            document = {"calls": cell.get("calls"), "fields": cell.get("fields")}
-            known = recipe_of(str(cell.get("url_pattern")), document)
+        key = (str(document.get("id")), int(document.get("version") or 0))
+        recipe = self._recipes.get(key)
+        if recipe is None:
+            content = {"calls": document.get("calls"), "fields": document.get("fields")}
+            recipe = recipe_of(str(document.get("url_pattern")), content)
             if len(self._recipes) >= _MAX_RECIPES:
                 self._recipes.clear()
-            self._recipes[key] = known
-        return known
+            self._recipes[key] = recipe
+        return recipe
 
     async def _refusal(self, target: Target, replay: _Replay) -> Failed | None:
         if not replay.respects_robots:

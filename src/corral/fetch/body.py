@@ -11,7 +11,7 @@ _OLD_NAMES = {"x-gzip": "gzip", "x-deflate": "deflate"}
 
 
 class BodyFault(Exception):
-    """Carries a Failed out of the reading loop."""
+    """Raised to carry a Failed out of the reading loop."""
 
     def __init__(self, failure: Failed) -> None:
         super().__init__(failure.message)
@@ -19,11 +19,11 @@ class BodyFault(Exception):
 
 
 class BodyFull(Exception):
-    """The size limit is reached, and the caller accepts a truncated body."""
+    """Raised at the size limit if the caller accepts a truncated body."""
 
 
 def content_coding(values: list[str]) -> str | None:
-    """Return the content coding of a body, or None; BodyFault if it is unknown or stacked."""
+    """Return the content coding of a body, or None; raise BodyFault if it is unknown or stacked."""
     codings = [part.strip().lower() for value in values for part in value.split(",")]
     codings = [coding for coding in codings if coding not in ("", "identity")]
     if not codings:
@@ -59,7 +59,7 @@ class Body:
             pass
 
     def feed_in_steps(self, piece: bytes | memoryview) -> Iterator[None]:
-        """Take the piece, and stop before each step: a small piece may unpack to megabytes, and others wait."""
+        """Decode a piece and yield between two steps: a small piece may unpack to megabytes."""
         self.raw_bytes += len(piece)
         if self._unpacker is None:
             self._take(piece)
@@ -101,7 +101,7 @@ class Body:
 
     @property
     def _unpacked_bytes(self) -> int:
-        """The bytes that became the decoded ones: without the rest of a piece, because a bomb may arrive as one."""
+        """The raw bytes decoded so far, without the unused rest of a piece: a bomb may arrive in one piece."""
         return self.raw_bytes - (0 if self._unpacker is None else self._unpacker.unused)
 
     def _overflow(self) -> None:

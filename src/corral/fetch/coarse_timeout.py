@@ -1,11 +1,11 @@
-"""Timeouts for operations that run thousands of times a second: checked together, instead of one timer each."""
+"""Timeouts for operations that run thousands of times a second: one timer checks all of them."""
 
 import asyncio
 from types import TracebackType
 from weakref import WeakKeyDictionary
 
 _CHECK_EVERY_S = 0.05
-# Shorter timeouts are exact.
+# Shorter timeouts get a timer of their own, and are exact.
 _EXACT_BELOW_S = 2.0
 
 

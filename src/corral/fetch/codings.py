@@ -34,7 +34,7 @@ class Unpacker(Protocol):
 
     @property
     def unused(self) -> int:
-        """The bytes of the latest piece that are not decoded yet, as far as the decoder tells."""
+        """The bytes of the latest piece that are not decoded yet, if the decoder reports them."""
         ...
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
@@ -82,13 +82,13 @@ class _Zlib:
             return is_first
         if not is_first and not data.startswith(b"\x1f"):
             return False
-        self._members = _one_more(self._members)
+        self._members = _count_member(self._members)
         self._inflater = zlib.decompressobj(16 + zlib.MAX_WBITS)
         return True
 
 
 class _Brotli:
-    unused = 0  # the decoder keeps it to itself
+    unused = 0  # the decoder does not report it
 
     def __init__(self) -> None:
         self._decoder = brotli.Decompressor()
@@ -111,9 +111,9 @@ class _Brotli:
 
 
 class _Zstd:
-    """Frames one after another; skippable frames hold no data. Dictionaries are not supported."""
+    """zstd with any number of frames; skippable frames hold no data. Dictionaries are not supported."""
 
-    unused = 0  # the decoder keeps it to itself
+    unused = 0  # the decoder does not report it
 
     def __init__(self) -> None:
         self._frame = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
@@ -127,7 +127,7 @@ class _Zstd:
         try:
             while data or not (self._frame.needs_input or self._frame.eof):
                 if self._frame.eof:
-                    self._members = _one_more(self._members)
+                    self._members = _count_member(self._members)
                     self._frame = zstd.ZstdDecompressor(options=_ZSTD_OPTIONS)
                 yield self._frame.decompress(data, _STEP_BYTES)
                 data = self._frame.unused_data if self._frame.eof else b""  # the decoder keeps its unused input
@@ -142,7 +142,7 @@ def unpacker(coding: str) -> Unpacker:
     return _Zstd() if coding == "zstd" else _Zlib(coding)
 
 
-def _one_more(members: int) -> int:
+def _count_member(members: int) -> int:
     if members >= _MAX_MEMBERS:
         raise Corrupt("too many compressed members")
     return members + 1

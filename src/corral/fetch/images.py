@@ -17,7 +17,7 @@ from corral.fetch.response import Response
 from corral.fetch.robots import Robots, wait_for_rules
 
 NOAI = "noai"
-_WELL: Outcome = Fetched()
+_SUCCESS: Outcome = Fetched()
 _IMAGE_HEADERS = {"accept": "image/avif,image/webp,image/*,*/*;q=0.5"}
 _JSON_HEADERS = {"accept": "application/json,*/*;q=0.5"}
 
@@ -81,7 +81,7 @@ class EgressImageFetcher:
             answer = await self._egress.fetch(request, context)
             if isinstance(answer, Response):
                 failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
-                outcome = failure or _WELL
+                outcome = failure or _SUCCESS
                 return failure or answer
             outcome = answer
             return answer
@@ -93,9 +93,9 @@ class EgressImageFetcher:
     async def _check_robots(self, target: Target, context: FetchContext, rules: FetchRules) -> Failed | Deferred | None:
         if not rules.respect_robots:
             return None
-        found = await self._robots.load_rules(target, context)
-        if not found.is_reachable:
-            return wait_for_rules(target, found)
+        loaded = await self._robots.load_rules(target, context)
+        if not loaded.is_reachable:
+            return wait_for_rules(target, loaded)
         return await self._robots.refusal(target, context)
 
 

@@ -20,23 +20,23 @@ class LargeBodyPace:
     def delay_s(self) -> float:
         """Book the next megabyte; return how long its body has to wait."""
         now = self._clock()
-        at = max(now, self._next_at)
-        self._next_at = at + _SECONDS_PER_MIB
-        return at - now
+        start_at = max(now, self._next_at)
+        self._next_at = start_at + _SECONDS_PER_MIB
+        return start_at - now
 
 
 _PACE = LargeBodyPace()
 
 
 class BodyPace:
-    """The part of one body."""
+    """Paces one body, as part of a `LargeBodyPace`."""
 
     def __init__(self, pace: LargeBodyPace = _PACE) -> None:
         self._pace = pace
         self._paid = MIB
 
     async def wait(self, size: int) -> None:
-        """Wait for the turn of a body, given the bytes that have arrived."""
+        """Wait until a body of which `size` bytes have arrived may continue."""
         while size > self._paid:
             self._paid += MIB
             await asyncio.sleep(self._pace.delay_s())

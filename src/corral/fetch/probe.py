@@ -22,7 +22,7 @@ from corral.fetch.response import Response
 
 _MAX_BYTES = 2 * MIB
 _MAX_TYPE_CHARS = 100
-_WELL: Outcome = Fetched()
+_SUCCESS: Outcome = Fetched()
 _PARSE_S = 1.0  # minimum time for parsing, even if the page arrives at the end of the budget
 
 
@@ -53,7 +53,9 @@ async def probe(
         return Probe(status=answer.status, what="nothing at all")
     if not is_page:
         return Probe(status=answer.status, what=(content_type.partition(";")[0].strip() or "no page")[:_MAX_TYPE_CHARS])
-    request = ReadRequest(answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), looks_only=True)
+    request = ReadRequest(
+        answer.body, answer.url, url, headers=answer.headers, fields=tuple(fields), is_shell_check=True
+    )
     read = await (reader or InProcessReader()).read(request, max(_PARSE_S, ends_at - time.monotonic()))
     return Probe(status=answer.status, is_shell=isinstance(read, ReadAnswer) and read.is_shell)
 
@@ -65,7 +67,7 @@ async def _fetch(
     request = FetchRequest(url, budget_s, max_bytes=_MAX_BYTES, truncate=True)
     try:
         answer = await egress.fetch(request, replace(context, visit=visit))
-        outcome = failure_of_status(answer.status) or _WELL if isinstance(answer, Response) else answer
+        outcome = failure_of_status(answer.status) or _SUCCESS if isinstance(answer, Response) else answer
         return answer
     finally:
         visit.end(outcome)

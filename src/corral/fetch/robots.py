@@ -1,4 +1,4 @@
-"""The rules of robots.txt, fetched once an hour per origin."""
+"""Fetch the rules of robots.txt, once an hour per origin, and apply them."""
 
 import asyncio
 import math
@@ -24,7 +24,7 @@ _RETRY_UNREACHABLE_S = 60.0
 # A crawl retries a silent host itself; a longer cache time would give each retry the same cached failure.
 _RETRY_SILENT_S = 5.0
 _SILENCE = frozenset({FailureCode.NETWORK, FailureCode.TIMEOUT})
-# How often robots.txt is requested before what needs it gives up: after silence, and after a server error.
+# Requests for robots.txt before a page that needs it fails: after silence, and after a server error.
 _SILENT_TRIES = 4
 _ERROR_TRIES = 2
 # The host is unreachable: the page would fail in the same way, and its own failure is more specific.
@@ -50,7 +50,7 @@ class RobotsRules:
     chars: int = 0  # length of the text that was parsed
     failure: Failed | Deferred | None = None  # why robots.txt could not be fetched
     is_truncated: bool = False  # robots.txt is larger than the part that is read
-    delay_s: float = 0.0  # delay between two requests that the site asks for
+    delay_s: float = 0.0  # delay between two requests, from Crawl-delay or Request-rate
     tries: int = 0  # requests in a row that gave no rules
 
 
@@ -70,14 +70,14 @@ class Robots:
             return None
         if context.visit is not None and rules.delay_s:
             context.visit.slow_down(target, rules.delay_s)
-        can_fetch, question = rules.parser.can_fetch, (target.request_url, self._user_agent)
+        can_fetch, arguments = rules.parser.can_fetch, (target.request_url, self._user_agent)
         is_large = rules.chars > _LARGE_CHARS
-        if await asyncio.to_thread(can_fetch, *question) if is_large else can_fetch(*question):
+        if await asyncio.to_thread(can_fetch, *arguments) if is_large else can_fetch(*arguments):
             return None
         return fault("policy:robots", f"{target.origin}/robots.txt; respect_robots=false overrides it")
 
     def notes(self, target: Target, context: FetchContext = NO_CONTEXT) -> dict[str, Any]:
-        """Statistics for a run that used the rules: whether robots.txt was truncated."""
+        """Return statistics for a run that used the rules: whether robots.txt was truncated."""
         rules = self._rules.get(_cache_key(target, context))
         if rules is None or not rules.is_truncated:
             return {}
@@ -155,16 +155,16 @@ class Robots:
 
 
 def wait_for_rules(target: Target, rules: RobotsRules) -> Failed | Deferred:
-    """Return when to ask again for rules that could not be fetched; after several requests, the failure.
+    """Defer a page whose robots.txt could not be fetched; after several requests, return the failure.
 
-    For work that counts its attempts: a robots.txt that is not there yet costs none.
+    For callers that count attempts: waiting for robots.txt is not an attempt.
     """
     failure = rules.failure
     if failure is None:
-        most = _ERROR_TRIES
+        max_tries = _ERROR_TRIES
     else:
-        most = _SILENT_TRIES if isinstance(failure, Failed) and failure.code in _SILENCE else 0
-    if rules.tries < most:
+        max_tries = _SILENT_TRIES if isinstance(failure, Failed) and failure.code in _SILENCE else 0
+    if rules.tries < max_tries:
         return Deferred(target.host, WaitReason.ROBOTS, max(0.0, rules.until - time.monotonic()))
     return without_rules(target, rules.failure, is_last=True)
 
@@ -218,15 +218,15 @@ def _select_group(text: str, user_agent: str) -> str:
         return ""
     lines = [line for line in (each.partition("#")[0].strip() for each in text.splitlines()) if _DIRECTIVE.match(line)]
     names = {_user_agent_in(line): None for line in lines}
-    us = user_agent.strip().lower()
-    ours = max((name for name in names if name), key=lambda name: _score(name, us), default="")
+    own_name = user_agent.strip().lower()
+    ours = max((name for name in names if name), key=lambda name: _score(name, own_name), default="")
     group = ["User-agent: *"]
     is_ours = in_names = False
     for line in lines:
         name = _user_agent_in(line)
         if name is not None:
             is_ours = name == ours or (is_ours and in_names)
-        elif _GLOBAL_DIRECTIVE.match(line) or (is_ours and _score(ours, us)):
+        elif _GLOBAL_DIRECTIVE.match(line) or (is_ours and _score(ours, own_name)):
             group.append(line)
         in_names = name is not None or (in_names and bool(_GLOBAL_DIRECTIVE.match(line)))
     return "\n".join(group)
@@ -238,11 +238,11 @@ def _user_agent_in(line: str) -> str | None:
     return (found[1].strip().lower().replace("*", "") or "*") if found else None
 
 
-def _score(name: str, us: str) -> int:
+def _score(name: str, own_name: str) -> int:
     """Rank a name: the longest one that starts a word of our user agent wins, `*` comes last."""
     if name == "*":
         return 1
-    at = us.find(name)
-    while at > 0 and (us[at - 1].isalnum() or us[at - 1] in "-_"):
-        at = us.find(name, at + 1)
+    at = own_name.find(name)
+    while at > 0 and (own_name[at - 1].isalnum() or own_name[at - 1] in "-_"):
+        at = own_name.find(name, at + 1)
     return len(name) if at >= 0 else 0

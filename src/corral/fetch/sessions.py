@@ -1,4 +1,4 @@
-"""Opens sealed sessions inside a worker, for the run that needs one; the content is never stored."""
+"""Open sealed sessions inside a worker, for the run that needs one; the content is never stored."""
 
 import time
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class SessionKeys:
 
 
 class WithSession:
-    """An executor for runs with a session."""
+    """Opens the session of a run before another executor runs it."""
 
     def __init__(self, inner: Executor, keys: SessionKeys) -> None:
         self._inner = inner
@@ -110,7 +110,7 @@ def browser_state(task: Task) -> dict[str, Any] | None:
             if cookie.expires is None or cookie.expires > time.time()
         ],
         "origins": [
-            {"origin": origin, "localStorage": [{"name": key, "value": text.reveal()} for key, text in held.items()]}
-            for origin, held in state.storage.items()
+            {"origin": origin, "localStorage": [{"name": key, "value": value.reveal()} for key, value in items.items()]}
+            for origin, items in state.storage.items()
         ],
     }

@@ -1,4 +1,4 @@
-"""Fetches a page as a run would, and surveys it for a person who writes a job."""
+"""Fetch a page as a run would, and survey it for a person who writes a job."""
 
 import base64
 import time
@@ -19,7 +19,7 @@ OpenExecutor = Callable[[PageReader], AbstractAsyncContextManager[Executor]]
 
 
 class SurveyExecutor:
-    """Return two records: the fields as a run would find them, and the survey of their page."""
+    """Returns two records: the fields as a run would find them, and the survey of their page."""
 
     def __init__(self, open_executor: OpenExecutor, reader: PageReader) -> None:
         self._open_executor = open_executor
@@ -27,20 +27,20 @@ class SurveyExecutor:
 
     async def execute(self, task: Task) -> Outcome:
         ends_at = time.monotonic() + task.timeout_s
-        seen = _LastRead(self._reader)
-        async with self._open_executor(seen) as executor:
+        last_read = _LastRead(self._reader)
+        async with self._open_executor(last_read) as executor:
             outcome = await executor.execute(replace(task, timeout_s=max(1.0, task.timeout_s - READING_S)))
             if isinstance(outcome, Deferred):
                 return outcome
-            what = task.payload.read(SurveyPayload).survey
-            if what is Survey.RECORDING and seen.request is not None:
-                return await self._record(seen.request, outcome)
+            survey = task.payload.read(SurveyPayload).survey
+            if survey is Survey.RECORDING and last_read.request is not None:
+                return await self._record(last_read.request, outcome)
             if not isinstance(outcome, Fetched):
                 return outcome
-            if seen.request is None:
+            if last_read.request is None:
                 kind = outcome.stats.get("content_type") or "no document"
                 return _fail("content_type", f"the target answers with {kind}, which cannot be read", outcome)
-            request = replace(seen.request, survey=what)
+            request = replace(last_read.request, survey=survey)
             read = await self._reader.read(request, max(0.0, ends_at - time.monotonic()))
         if isinstance(read, Failed):
             return replace(read, stats={**outcome.stats, **read.stats})
@@ -52,14 +52,14 @@ class SurveyExecutor:
             read = await self._reader.read(request)
             if isinstance(read, ReadAnswer) and read.failure is None:
                 return outcome  # the fetch failed, so only part of the page was read
-        look = await self._reader.read(replace(request, looks_only=True))
+        shell_check = await self._reader.read(replace(request, is_shell_check=True))
         page = {
             "url": request.url,
-            "requested_url": request.asked_url,
+            "requested_url": request.requested_url,
             "status": request.status,
             "headers": [list(pair) for pair in recordable_headers(request.headers)],
             "body": base64.b64encode(request.body).decode("ascii"),
-            "is_shell": isinstance(look, ReadAnswer) and look.is_shell,
+            "is_shell": isinstance(shell_check, ReadAnswer) and shell_check.is_shell,
         }
         return Fetched({}, ({}, page))
 

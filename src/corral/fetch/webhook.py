@@ -24,15 +24,15 @@ class WebhookSender:
         request = FetchRequest(
             payload.url, task.timeout_s, headers, body, max_redirects=0, max_bytes=_MAX_ANSWER_BYTES, truncate=True
         )
-        found = await self._egress.fetch(request, FetchContext(trusted_hosts=payload.trusted))
-        if isinstance(found, Failed | Deferred):
-            return found
-        stats = {"http_status": found.status, "sent_bytes": len(body)}
-        if found.status >= 300:
-            code = FailureCode.RATE_LIMITED if found.status == 429 else FailureCode.BAD_RESPONSE
-            message = f"the webhook answered {found.status}"
-            return Failed(code, message, f"http_{found.status}", http_status=found.status, stats=stats)
-        return Fetched(stats, ({"status": found.status, "body": _read_body(found.body)},))
+        answer = await self._egress.fetch(request, FetchContext(trusted_hosts=payload.trusted))
+        if isinstance(answer, Failed | Deferred):
+            return answer
+        stats = {"http_status": answer.status, "sent_bytes": len(body)}
+        if answer.status >= 300:
+            code = FailureCode.RATE_LIMITED if answer.status == 429 else FailureCode.BAD_RESPONSE
+            message = f"the webhook answered {answer.status}"
+            return Failed(code, message, f"http_{answer.status}", http_status=answer.status, stats=stats)
+        return Fetched(stats, ({"status": answer.status, "body": _read_body(answer.body)},))
 
 
 def _read_body(body: bytes) -> Any:

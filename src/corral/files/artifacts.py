@@ -1,4 +1,4 @@
-"""The folder of artifacts: names are ours, files private, each written whole before anything names it."""
+"""The folder of artifacts. Files are private and have random names; a run refers to a file once it is complete."""
 
 import errno
 import os
@@ -15,8 +15,8 @@ _PRIVATE_FOLDER = 0o700
 _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHECK_EVERY_BYTES = 4 * 1024 * 1024
-# The last of a disk belongs to the database: a picture is not worth a run that cannot be settled.
-_KEPT_FREE_BYTES = 128 * 1024 * 1024
+# Leave the rest of the disk to the database: a screenshot is not worth a run that cannot be settled.
+_RESERVED_BYTES = 128 * 1024 * 1024
 
 
 class Spool:
@@ -29,7 +29,7 @@ class Spool:
         self._file: BinaryIO | None = None
         self._bytes = 0
         self._checked_at = 0
-        self.problem: str | None = None  # why the rest was not kept
+        self.problem: str | None = None  # why the rest was not written
 
     def write(self, data: bytes) -> None:
         if self.problem is not None or not data:
@@ -46,14 +46,14 @@ class Spool:
             self.problem = error.strerror or str(error)
 
     def finish(self) -> Artifact | None:
-        """Close the file; None where nothing was written."""
+        """Close the file and return its artifact; None if nothing was written."""
         if self._file is None:
             return None
         self._file.close()
         return Artifact(self._id, self._kind, self._bytes)
 
-    def keep_young(self) -> None:
-        """A file that no run names yet is removed when it is old, also one that is still written."""
+    def touch(self) -> None:
+        """Renew the file's time stamp: old files without a run are removed, even while they are being written."""
         if self._file is not None:
             os.utime(self._file.fileno())
 
@@ -66,10 +66,10 @@ class ArtifactFolder:
         return self._root / artifact.file_name
 
     def keep(self, kind: ArtifactKind, data: bytes) -> Artifact:
-        """Write a new file; OSError where that cannot be done, and then nothing is left of it."""
+        """Write a new file and return its artifact. After an OSError, no part of the file remains."""
         self._root.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         room = os.statvfs(self._root)
-        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + len(data):
+        if room.f_bavail * room.f_frsize < _RESERVED_BYTES + len(data):
             raise OSError(errno.ENOSPC, "the disk is nearly full")
         artifact = Artifact(secrets.token_hex(16), kind, len(data))
         path = self.path(artifact)
@@ -88,20 +88,20 @@ class ArtifactFolder:
         return Spool(self, kind)
 
     def create(self, kind: ArtifactKind) -> tuple[str, BinaryIO]:
-        """Return the id and the open file of an artifact that is written bit by bit."""
+        """Return the id and the open file of an artifact that is written in pieces."""
         self._root.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
         artifact = Artifact(secrets.token_hex(16), kind, 0)
         descriptor = os.open(self.path(artifact), _WRITE_NEW, _PRIVATE_FILE)
         return artifact.id, os.fdopen(descriptor, "wb", buffering=0)
 
     def check_room(self) -> None:
-        """OSError where the disk is nearly full."""
+        """Raise OSError if the disk is nearly full."""
         room = os.statvfs(self._root)
-        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES:
+        if room.f_bavail * room.f_frsize < _RESERVED_BYTES:
             raise OSError(errno.ENOSPC, "the disk is nearly full")
 
     def read(self, artifact: Artifact) -> bytes | None:
-        """The content; None where the file is not here any more, or not on this machine."""
+        """Return the content; None if the file was deleted or is on another machine."""
         try:
             with os.fdopen(os.open(self.path(artifact), _READ), "rb") as file:
                 return file.read()
@@ -109,7 +109,7 @@ class ArtifactFolder:
             return None
 
     def list_files(self) -> list[HeldFile]:
-        """Every file of ours; whatever else lies in the folder is left alone."""
+        """Return all artifact files; other files in the folder are ignored."""
         now = time.time()
         found: list[HeldFile] = []
         try:
@@ -121,10 +121,10 @@ class ArtifactFolder:
             try:
                 if artifact_id is None or not entry.is_file(follow_symlinks=False):
                     continue
-                about = entry.stat(follow_symlinks=False)
+                status = entry.stat(follow_symlinks=False)
             except FileNotFoundError:
                 continue
-            found.append(HeldFile(artifact_id, entry.name, about.st_size, now - about.st_mtime))
+            found.append(HeldFile(artifact_id, entry.name, status.st_size, now - status.st_mtime))
         return found
 
     def remove(self, files: Iterable[HeldFile]) -> None:

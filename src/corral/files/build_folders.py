@@ -25,7 +25,7 @@ class BuildFolders:
         return sorted(each.name for each in entries if _BUILD.fullmatch(each.name) and not each.is_symlink())
 
     def remove(self, build: str, min_age_s: float) -> bool:
-        """Remove the folder of a build without a lease, if nothing was written to it for that long."""
+        """Remove the folder of a build that no process holds, if it is unchanged for `min_age_s`; return success."""
         folder = self._root / build
         try:
             with hold_build(folder):
@@ -40,7 +40,7 @@ class BuildFolders:
 
 @contextmanager
 def hold_build(folder: Path) -> Iterator[None]:
-    """One process at a time works on a build; BlockingIOError if another one does."""
+    """Hold the lock of a build: one process at a time works on it. BlockingIOError if another one does."""
     while True:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -54,7 +54,7 @@ def hold_build(folder: Path) -> Iterator[None]:
 
 
 def _is_current(descriptor: int, path: Path) -> bool:
-    """False for the lock of a folder that was removed in the meantime."""
+    """Return False if the folder of the lock was removed in the meantime."""
     try:
         return os.fstat(descriptor).st_ino == path.stat().st_ino
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""The folder of files that crawls keep: one folder for each run, each file written whole before anything names it."""
+"""The files that crawls save: one folder for each run. A record refers to a file once it is complete."""
 
 import errno
 import hashlib
@@ -13,10 +13,10 @@ from typing import NamedTuple
 _PRIVATE_FILE = 0o600
 _PRIVATE_FOLDER = 0o700
 _WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# The last of a disk belongs to the database.
-_KEPT_FREE_BYTES = 128 * 1024 * 1024
+# Leave the rest of the disk to the database.
+_RESERVED_BYTES = 128 * 1024 * 1024
 _MAX_NAME_CHARS = 80
-_ODD = re.compile(r"[^A-Za-z0-9._-]+")
+_SPECIAL = re.compile(r"[^A-Za-z0-9._-]+")
 _RUN_ID = re.compile(r"[0-9a-f-]{36}")
 _NAME = re.compile(r"[0-9a-f]{16}-[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
@@ -34,7 +34,7 @@ class FileFolder:
     def save(self, run_id: str, name: str, data: bytes) -> SavedFile:
         """Write a file under a name made of its content and its own name, so that saving it again changes nothing.
 
-        OSError where that cannot be done; then nothing is left of it.
+        After an OSError, no part of the file remains.
         """
         digest = hashlib.sha256(data).hexdigest()
         folder = self._root / run_id
@@ -44,7 +44,7 @@ class FileFolder:
         if path.is_file() and path.stat().st_size == len(data):
             return saved
         room = os.statvfs(folder)
-        if room.f_bavail * room.f_frsize < _KEPT_FREE_BYTES + len(data):
+        if room.f_bavail * room.f_frsize < _RESERVED_BYTES + len(data):
             raise OSError(errno.ENOSPC, "the disk is nearly full")
         draft = folder / f".{secrets.token_hex(8)}"
         try:
@@ -59,14 +59,14 @@ class FileFolder:
         return saved
 
     def path(self, run_id: str, name: str) -> Path | None:
-        """Of a saved file; None for a name that cannot be one, or where it is not on this machine."""
+        """Return the path of a saved file; None if the name is invalid or the file is not on this machine."""
         if not _RUN_ID.fullmatch(run_id) or not _NAME.fullmatch(name):
             return None
         path = self._root / run_id / name
         return path if path.is_file() and not path.is_symlink() else None
 
     def runs(self) -> list[str]:
-        """The runs that have files here."""
+        """Return the runs that have files here."""
         try:
             return [entry.name for entry in os.scandir(self._root) if _RUN_ID.fullmatch(entry.name)]
         except FileNotFoundError:
@@ -78,5 +78,5 @@ class FileFolder:
 
 
 def _safe(name: str) -> str:
-    """The end of a name says more than its beginning: it has the suffix."""
-    return _ODD.sub("_", name)[-_MAX_NAME_CHARS:].lstrip(".") or "file"
+    """Return the name without special characters. A long name keeps its end, which has the suffix."""
+    return _SPECIAL.sub("_", name)[-_MAX_NAME_CHARS:].lstrip(".") or "file"

@@ -18,23 +18,23 @@ _JPEG_FORMATS = ("JPEG", "MPO")
 _ORIENTATION = 0x0112
 _WHITE = (255, 255, 255)
 _HASH_SIDE = 32
-# Area-like and as sharp as bicubic when an image is reduced, at half the cost.
+# Reduces an image by area, as sharp as bicubic at half the cost.
 _FILTER = Image.Resampling.HAMMING
 # One pass over a large image instead of a filter with a large support.
 _REDUCING_GAP = 2.0
 _MAX_DETAIL = 200
 _DETAIL_SIDE = 256
-_SNIFFED = 512
-_SHOWN = 24
+_SNIFF_BYTES = 512
+_QUOTED_BYTES = 24
 _EIGHT_BITS = 255
 _WORD = 65535.0
-# How the formats begin that are decoded here, and the brands of those that begin like a film.
+# First bytes of the decoded formats, and the brands of those that use the container format of videos.
 _STARTS = (b"\xff\xd8\xff", b"\x89PNG", b"GIF8", b"BM", b"II*\0", b"MM\0*")
 _BRANDS = (b"avif", b"avis", b"heic", b"heix", b"mif1", b"msf1")
 _PAGE_MARKS = (b"<!doctype html", b"<html", b"<head", b"<body")
 _ENCODED = frozenset(form.value for form in (OutputFormat.JPEG, OutputFormat.PNG, OutputFormat.WEBP))
 _FIRST_QUARTER_TURN = 5
-# How the stored pixels have to be turned, by the orientation of EXIF.
+# How to transpose the stored pixels, by EXIF orientation.
 _TURNS = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
     3: Image.Transpose.ROTATE_180,
@@ -50,7 +50,7 @@ Image.MAX_IMAGE_PIXELS = None  # the size is compared with the limit of the reci
 
 
 def process_image(body: bytes, recipe: ImageRecipe) -> tuple[ImageFacts, bytes]:
-    """Return what was found out, and the bytes to store if they differ from those that came."""
+    """Return the facts about an image, and the bytes to store if they differ from the input."""
     facts: dict[str, Any] = {"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)}
     if not body:
         return ImageFacts(**facts, broken="empty"), b""
@@ -59,7 +59,7 @@ def process_image(body: bytes, recipe: ImageRecipe) -> tuple[ImageFacts, bytes]:
     except MemoryError:
         raise
     except UnidentifiedImageError:
-        return ImageFacts(**facts, broken=_name_unknown(body), detail=f"it begins with {body[:_SHOWN]!r}"), b""
+        return ImageFacts(**facts, broken=_name_unknown(body), detail=f"it begins with {body[:_QUOTED_BYTES]!r}"), b""
     except Exception as error:  # noqa: BLE001 - decoders raise anything for hostile bytes
         return ImageFacts(**facts, broken=_name_failure(error), detail=_describe(error)), b""
     with image:
@@ -115,7 +115,7 @@ def _decode(image: Image.Image, body: bytes, recipe: ImageRecipe, facts: dict[st
 
 
 def _describe_output(facts: dict[str, Any], body: bytes) -> dict[str, Any]:
-    """The stored image is the one that came."""
+    """Return the output facts of an image that is stored unchanged."""
     return {
         "out_format": facts["format"],
         "out_width": facts["width"],
@@ -133,7 +133,7 @@ def _read_orientation(image: Image.Image) -> int:
 
 
 def _scale_to(size: tuple[int, int], wanted: tuple[int, int], mode: ResizeMode) -> tuple[int, int]:
-    """The size of the whole image before padding or cropping; never larger than the image."""
+    """Return the size of the whole image before padding or cropping; FIT never enlarges it."""
     if mode is ResizeMode.STRETCH:
         return wanted
     ratios = (wanted[0] / size[0], wanted[1] / size[1])
@@ -161,26 +161,26 @@ def _resize(image: Image.Image, recipe: ImageRecipe) -> Image.Image:
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    """Transparency becomes white. Sixteen bits of grey, and floating-point numbers, become eight bits."""
+    """Convert to RGB: transparency becomes white, 16-bit grey and floating-point values become 8 bits."""
     if image.mode == "RGB":
         return image
     if image.mode.startswith("I") or image.mode == "F":
         return Image.fromarray(_to_eight_bits(np.asarray(image, dtype=np.float32))).convert("RGB")
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         layer = image.convert("RGBA")
-        below = Image.new("RGB", layer.size, _WHITE)
-        below.paste(layer, mask=layer.getchannel("A"))
-        return below
+        background = Image.new("RGB", layer.size, _WHITE)
+        background.paste(layer, mask=layer.getchannel("A"))
+        return background
     return image.convert("RGB")
 
 
 def _to_eight_bits(values: NDArray[np.float32]) -> NDArray[np.uint8]:
-    """Numbers up to 1 are fractions, up to 255 bytes, larger ones words of 16 bits."""
+    """Scale values to 8 bits. By their maximum they are fractions (1), bytes (255) or 16-bit words."""
     values = np.nan_to_num(values, nan=0.0, posinf=_WORD, neginf=0.0)
-    most = float(values.max()) if values.size else 0.0
-    scale = _EIGHT_BITS if most <= 1 else 1.0 if most <= _EIGHT_BITS else _EIGHT_BITS / _WORD
-    made: NDArray[np.uint8] = np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)
-    return made
+    largest = float(values.max()) if values.size else 0.0
+    scale = _EIGHT_BITS if largest <= 1 else 1.0 if largest <= _EIGHT_BITS else _EIGHT_BITS / _WORD
+    scaled: NDArray[np.uint8] = np.clip(values * scale, 0, _EIGHT_BITS).astype(np.uint8)
+    return scaled
 
 
 def _encode(image: Image.Image, form: str, quality: int) -> bytes:
@@ -216,14 +216,14 @@ def _measure(image: Image.Image, recipe: ImageRecipe) -> dict[str, Any]:
 
 
 def _name_unknown(body: bytes) -> str:
-    start = body[:_SNIFFED].lower()
+    start = body[:_SNIFF_BYTES].lower()
     if any(mark in start for mark in _PAGE_MARKS):
         return "html"
     if b"<svg" in start:
         return "svg"
-    is_film_like = body[4:8] == b"ftyp" and body[8:12] in _BRANDS
+    is_video_like = body[4:8] == b"ftyp" and body[8:12] in _BRANDS
     is_webp = body[:4] == b"RIFF" and body[8:12] == b"WEBP"
-    return "corrupt" if is_film_like or is_webp or body.startswith(_STARTS) else "no_image"
+    return "corrupt" if is_video_like or is_webp or body.startswith(_STARTS) else "no_image"
 
 
 def _name_failure(error: Exception) -> str:

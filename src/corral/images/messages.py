@@ -1,6 +1,6 @@
 """Messages between an image pool and its decoder processes.
 
-A decoder says `READY` first. A request is `request_header`, a JSON recipe and the bytes of the image. An answer is
+A decoder first sends `READY`. A request is `request_header`, a JSON recipe and the bytes of the image. An answer is
 `answer_header`, JSON facts and the bytes of the new image, if the recipe makes one.
 """
 
@@ -19,7 +19,7 @@ answer_header = struct.Struct("!IQ")
 
 @dataclass(frozen=True, slots=True)
 class DecoderLimits:
-    """What one image may cost its decoder."""
+    """Limits for decoding one image, and the number of decoder processes."""
 
     cpu_s: float = 10.0
     wall_s: float = 60.0

@@ -21,14 +21,14 @@ from corral.runtime.process import make_link
 
 log = structlog.get_logger()
 
-_LOOK_EVERY_S = 0.25
+_CHECK_EVERY_S = 0.25
 _STDERR_CHARS = 500
 _TRIES = 2  # an image that ended this many decoders is broken
 
 
 class ProcessedImage(NamedTuple):
     facts: ImageFacts
-    output: bytes  # empty where the bytes are stored as they came
+    output: bytes  # empty if the image is stored unchanged
 
 
 class DecoderError(Exception):
@@ -36,7 +36,7 @@ class DecoderError(Exception):
 
 
 class ImagePool:
-    """Starts its processes with the first images and keeps them."""
+    """Starts decoder processes when they are needed and reuses them."""
 
     def __init__(self, limits: DecoderLimits | None = None) -> None:
         self._limits = limits or DecoderLimits()
@@ -178,7 +178,7 @@ class _Decoder:
         return decoder
 
     async def _wait_until_ready(self, errors: BinaryIO) -> None:
-        """DecoderError if the process ends, or says nothing, before it can take an image: no image is to blame."""
+        """Raise DecoderError if the process ends or does not answer before it gets an image: no image is the cause."""
         try:
             async with asyncio.timeout(self._limits.wall_s):
                 while not self._link.received and not self._link.is_lost:
@@ -191,8 +191,8 @@ class _Decoder:
         if not self._link.received:
             await self.end()
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip()[-_STDERR_CHARS:]
-            raise DecoderError(f"the image decoder does not start: {said or 'it printed nothing'}")
+            output = errors.read().decode(errors="replace").strip()[-_STDERR_CHARS:]
+            raise DecoderError(f"the image decoder does not start: {output or 'it printed nothing'}")
         del self._link.received[: len(wire.READY)]
 
     @property
@@ -200,10 +200,10 @@ class _Decoder:
         return self._process.pid
 
     async def process(self, bodies: Sequence[bytes], recipe: ImageRecipe, done: list[ProcessedImage]) -> str | None:
-        head = wire.encode_recipe(recipe)
+        encoded_recipe = wire.encode_recipe(recipe)
         parts: list[bytes] = []
         for body in bodies:
-            parts += [wire.request_header.pack(len(head), len(body)), head, body]
+            parts += [wire.request_header.pack(len(encoded_recipe), len(body)), encoded_recipe, body]
         assert self._link.transport is not None
         self._link.transport.writelines(parts)
         wanted = len(done) + len(bodies)
@@ -238,7 +238,7 @@ class _Decoder:
 
 
 def _environment() -> dict[str, str]:
-    """Without secrets; and one thread for each process, because there is one process for each core."""
+    """Return the environment without secrets, and with one thread per process: there is one process per core."""
     passed = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     return {**passed, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
@@ -251,7 +251,7 @@ class _Watch:
         self._wall_s = wall_s
         self.has_killed = False
         self.restart()
-        self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+        self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
 
     def restart(self) -> None:
         self._until = time.monotonic() + self._wall_s
@@ -259,10 +259,10 @@ class _Watch:
     def end(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if time.monotonic() > self._until:
             self.has_killed = True
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
         else:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)

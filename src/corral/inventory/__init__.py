@@ -1,1 +1,1 @@
-"""What has been collected: folders, S3 buckets, records and databases, compared with what is expected."""
+"""Inventories of collected data (folders, S3 buckets, records, databases), compared with the expected keys."""

@@ -47,18 +47,18 @@ def _check_json(file: BinaryIO, size: int, content: ContentFormat) -> str | None
     if content is ContentFormat.JSONL:
         return _parse(tail.rpartition(b"\n")[2], ContentFormat.JSON) if b"\n" in tail else None
     closing = _CLOSING.get(head[:1])
-    return None if closing is not None and tail.endswith(closing) else "is no complete JSON document"
+    return None if closing is not None and tail.endswith(closing) else "is not a complete JSON document"
 
 
 def _parse(body: bytes, content: ContentFormat) -> str | None:
-    import orjson  # noqa: PLC0415 - only where a rule asks for it
+    import orjson  # noqa: PLC0415 - only if a rule needs it
 
     try:
         for line in body.splitlines() if content is ContentFormat.JSONL else [body]:
             if line.strip() or content is ContentFormat.JSON:
                 orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        return f"is no valid {content.value.upper()}: {error.msg}"[:200]
+        return f"is not valid {content.value.upper()}: {error.msg}"[:200]
     return None
 
 

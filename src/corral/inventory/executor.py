@@ -1,4 +1,4 @@
-"""Reconciliation as a run: in a worker process, which reaches the database through its node."""
+"""Execute a reconciliation run in a worker process, which reaches the database through its node."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _TASKS_AT_ONCE = 1000
 
 
 class CalledCoverageStore:
-    """The coverage store of a process without a database."""
+    """The coverage store of a worker process: it calls the store of the node."""
 
     def __init__(self, call: StoreCall) -> None:
         self._call = call
@@ -51,12 +51,12 @@ class CalledCoverageStore:
         await self._call("replace_gap_tasks", {"source": source, "tasks": msgspec.to_builtins(list(tasks))})
 
     async def task_states(self, task_ids: Sequence[str]) -> dict[str, GapTaskState]:
-        found = await self._call("task_states", {"task_ids": list(task_ids)})
-        return msgspec.convert(found, dict[str, GapTaskState])
+        result = await self._call("task_states", {"task_ids": list(task_ids)})
+        return msgspec.convert(result, dict[str, GapTaskState])
 
     async def record_page(self, wanted: RecordRows, after: str) -> RecordPage:
-        found = await self._call("record_page", {"wanted": asdict(wanted), "after": after})
-        return msgspec.convert(found, RecordPage)
+        result = await self._call("record_page", {"wanted": asdict(wanted), "after": after})
+        return msgspec.convert(result, RecordPage)
 
     async def add_report(self, report: Mapping[str, Any], run_id: str | None) -> None:
         await self._call("add_report", {"report": dict(report), "run_id": run_id})
@@ -73,33 +73,33 @@ class RunReconciler:
         except BadConfiguration as error:
             return Failed(FailureCode.POLICY, error.message[:2000], "inventory")
         chosen = [source for source in sources if not payload.sources or source.name in payload.sources]
-        found = await self._reconcile(chosen, payload, call, notify)
-        await call("add_report", {"report": found.report, "run_id": task.run_id})
-        imported = await _import(found, payload.registry, call)
-        return _outcome(found, imported)
+        result = await self._reconcile(chosen, payload, call, notify)
+        await call("add_report", {"report": result.report, "run_id": task.run_id})
+        imported = await _import(result, payload.registry, call)
+        return _outcome(result, imported)
 
     async def _reconcile(
         self, sources: list[SourceSpec], payload: ReconcilePayload, call: StoreCall, notify: Notify
     ) -> Reconciliation:
-        def tell(name: str, number: int) -> None:
+        def report_progress(name: str, number: int) -> None:
             notify({"progress": {"done": number, "total": len(sources)}, "source": name})
 
         await call("note_ends", {})
         context = ScanContext(CalledCoverageStore(call), self._read, Path(payload.root))
         await context.store.note_reported_absences()
-        found = await reconcile(sources, context, datetime.now(UTC), tell)
-        await remember(found, context)
+        result = await reconcile(sources, context, datetime.now(UTC), report_progress)
+        await remember(result, context)
         if payload.output is not None:
-            await asyncio.to_thread(write_queue_file, Path(payload.root) / payload.output, found)
-        return found
+            await asyncio.to_thread(write_queue_file, Path(payload.root) / payload.output, result)
+        return result
 
 
-async def _import(found: Reconciliation, registry: str | None, call: StoreCall) -> dict[str, int] | None:
-    """Hand the tasks to the queue, a part at a time: a message has a size."""
+async def _import(result: Reconciliation, registry: str | None, call: StoreCall) -> dict[str, int] | None:
+    """Import the tasks into the queue in parts, because the size of a message is limited; return the counts."""
     if registry is None:
         return None
     counts = {"imported": 0, "updated": 0, "unchanged": 0, "malformed": 0}
-    tasks = found.queue["tasks"]
+    tasks = result.queue["tasks"]
     for start in range(0, len(tasks), _TASKS_AT_ONCE):
         report = await call("import_tasks", {"tasks": tasks[start : start + _TASKS_AT_ONCE], "registry": registry})
         for name in ("imported", "updated", "unchanged"):
@@ -108,11 +108,11 @@ async def _import(found: Reconciliation, registry: str | None, call: StoreCall) 
     return counts
 
 
-def _outcome(found: Reconciliation, imported: dict[str, int] | None) -> Outcome:
-    report = found.report
+def _outcome(result: Reconciliation, imported: dict[str, int] | None) -> Outcome:
+    report = result.report
     names = ("expected", "present", "absent", "gaps", "completeness", "waiting", "stuck", "tasks")
     stats: dict[str, Any] = {name: report[name] for name in names}
-    total = len(found.results)
+    total = len(result.results)
     stats["progress"] = {"done": total - len(report["problems"]), "failed": len(report["problems"]), "total": total}
     if imported is not None:
         stats["import"] = imported
@@ -124,8 +124,8 @@ def _outcome(found: Reconciliation, imported: dict[str, int] | None) -> Outcome:
     return Fetched(stats=stats, problems={"sources": problems} if problems else None)
 
 
-def write_queue_file(path: Path, found: Reconciliation) -> None:
+def write_queue_file(path: Path, result: Reconciliation) -> None:
     """Write the queue file, completely or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replace_file(path) as file:
-        file.write(orjson.dumps(found.queue, option=orjson.OPT_INDENT_2) + b"\n")
+        file.write(orjson.dumps(result.queue, option=orjson.OPT_INDENT_2) + b"\n")

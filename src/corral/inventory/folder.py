@@ -16,7 +16,7 @@ _HASHES = {32: "md5", 40: "sha1", 64: "sha256"}
 def scan_folder(folder: FolderInventory, names: Sequence[str], rules: ContentRules, root: Path) -> Iterator[Entry]:
     base = root / folder.path
     if not base.is_dir():
-        # An empty inventory would request everything again: a mount may be missing.
+        # A mount may be missing; an empty inventory would mean that everything is collected again.
         raise InventoryUnreadable(f"there is no folder {base}", hint="mount it, or create it before the first run")
     checksums = None if rules.manifest is None else read_manifest(root / rules.manifest)
     match = folder.pattern.regex.fullmatch
@@ -38,7 +38,7 @@ def scan_folder(folder: FolderInventory, names: Sequence[str], rules: ContentRul
 
 
 def _walk(base: str) -> Iterator[os.DirEntry[str]]:
-    """Every file below a folder. Links to files count; links to folders are not followed, because they may be loops."""
+    """Yield every file below a folder. Links to files count; links to folders may form loops and are not followed."""
     waiting = [base]
     while waiting:
         folder = waiting.pop()
@@ -54,7 +54,7 @@ def _walk(base: str) -> Iterator[os.DirEntry[str]]:
 
 
 def read_manifest(path: Path) -> dict[str, str]:
-    """Checksums by path, in the format of `sha256sum`, `sha1sum` and `md5sum`."""
+    """Return checksums by path, in the format of `sha256sum`, `sha1sum` and `md5sum`."""
     try:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError as error:
@@ -65,13 +65,13 @@ def read_manifest(path: Path) -> dict[str, str]:
         if not line.strip():
             continue
         if len(checksum) not in _HASHES or not name[1:]:
-            raise InventoryUnreadable(f"line {number} of the manifest {path} is no checksum and path")
+            raise InventoryUnreadable(f"line {number} of the manifest {path} is not a checksum and a path")
         found[name[1:].removeprefix("./")] = checksum.lower()
     return found
 
 
 def _check_sum(path: str, relative: str, checksums: Mapping[str, str]) -> str | None:
-    """A file that the manifest does not name cannot be checked, and is accepted."""
+    """Return what is wrong with the checksum, or None. A file that the manifest does not list is accepted."""
     expected = checksums.get(relative)
     if expected is None:
         return None

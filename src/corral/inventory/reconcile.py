@@ -29,9 +29,9 @@ async def reconcile(
     now: datetime,
     on_source: Callable[[str, int], None] = lambda _name, _number: None,
 ) -> Reconciliation:
-    """Compare the sources one after the other; one that cannot be read is reported, and the others go on.
+    """Compare the sources one after the other; report a source that cannot be read, and continue with the next.
 
-    Nothing is written: see `remember`.
+    This writes nothing: see `remember`.
     """
     results = []
     for number, source in enumerate(sources):
@@ -41,9 +41,9 @@ async def reconcile(
     return Reconciliation(make_report(results, text), make_queue_document(results, text), results)
 
 
-async def remember(found: Reconciliation, context: ScanContext) -> None:
-    """Store which task closes which gap, before the tasks are handed out: after a kill they get the same ids."""
-    for result in found.results:
+async def remember(reconciliation: Reconciliation, context: ScanContext) -> None:
+    """Store which task closes which gap, before the tasks are imported: after a kill they get the same ids."""
+    for result in reconciliation.results:
         if result.coverage is not None:
             await context.store.replace_gap_tasks(result.source, result.plan.remembered)
             await context.store.forget_absences(result.source, result.coverage.returned)
@@ -53,7 +53,7 @@ async def _reconcile_source(source: SourceSpec, context: ScanContext, now: datet
     started = time.monotonic()
     try:
         moment = Moment(now.timestamp(), now.date(), source.season_calendar.year_of(now.date()))
-        # The states of tasks come first: whatever a task that has ended wrote is then found below.
+        # Read the states of tasks first: the inventory read below then contains the data of every ended task.
         tasks = await context.store.gap_tasks(source.name)
         states = await context.store.task_states([task.id for task in tasks])
         absences = await context.store.absences(source.name)
@@ -84,8 +84,8 @@ async def _plan(
     states = history.states
     plan = Planner(source, history, moment.now).plan(ranked)
     new = [task.id for task, _ in plan.tasks if task.id not in states]
-    found = await context.store.task_states(new) if new else {}
-    if all(state is GapTaskState.UNKNOWN for state in found.values()):
+    earlier = await context.store.task_states(new) if new else {}
+    if all(state is GapTaskState.UNKNOWN for state in earlier.values()):
         return plan
     # The queue executed tasks with these ids long ago: their gaps were closed and are open again.
-    return Planner(source, TaskHistory(history.tasks, {**states, **found}, history.absences), moment.now).plan(ranked)
+    return Planner(source, TaskHistory(history.tasks, {**states, **earlier}, history.absences), moment.now).plan(ranked)

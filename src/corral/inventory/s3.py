@@ -1,4 +1,4 @@
-"""The inventory of a bucket in an S3-compatible store: the listing says name, size and time of every object."""
+"""The inventory of an S3-compatible bucket: its listing has the name, size and time of every object."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
@@ -22,12 +22,12 @@ async def list_bucket(
     *,
     checksums: Mapping[str, str] | None = None,
 ) -> AsyncIterator[list[Entry]]:
-    """The objects whose name below the prefix matches the pattern, a page of the listing at a time."""
+    """Yield the objects whose name below the prefix matches the pattern, one page of the listing at a time."""
     request = _Listing(bucket, read, environment)
     token: str | None = None
     while True:
         page = _parse_page(await request.page(token), bucket)
-        # Not every store encodes names when asked to; to decode a plain name would change it.
+        # Some stores ignore `encoding-type`, and decoding a plain name would change it.
         decode = unquote_plus if page["is_encoded"] else str
         listed = [_read_fields(each, decode) for each in page["objects"]]
         found = [_read_object(each, bucket, names, checksums) for each in listed]
@@ -70,43 +70,43 @@ def _parse_page(answer: HttpAnswer, bucket: S3Inventory) -> dict[str, Any]:
     tree = xml_elements(text[start:]) if start >= 0 else None
     root = None if tree is None else tree.root
     if answer.status != 200 or root is None or _name(root) != "ListBucketResult":
-        said = {} if root is None else {_name(child): child.text for child in root}
-        reason = said.get("Code") or f"status {answer.status}"
+        fields = {} if root is None else {_name(child): child.text for child in root}
+        reason = fields.get("Code") or f"status {answer.status}"
         raise InventoryUnreadable(
-            f"cannot list the bucket {bucket.bucket}: {reason}", hint=str(said.get("Message") or "check the endpoint")
+            f"cannot list the bucket {bucket.bucket}: {reason}", hint=str(fields.get("Message") or "check the endpoint")
         )
     listed = [child for child in root if _name(child) == "Contents"]
-    said = {_name(child): child.text for child in root if _name(child) != "Contents"}
-    token = said.get("NextContinuationToken") if said.get("IsTruncated") == "true" else None
-    if said.get("IsTruncated") == "true" and not token:
-        # The objects behind it would be missing, and all of them would be collected again.
+    fields = {_name(child): child.text for child in root if _name(child) != "Contents"}
+    token = fields.get("NextContinuationToken") if fields.get("IsTruncated") == "true" else None
+    if fields.get("IsTruncated") == "true" and not token:
+        # The remaining objects would count as missing and be collected again.
         raise InventoryUnreadable(
             f"cannot list the bucket {bucket.bucket}: the listing is cut without a token for the rest",
             hint="the store has to support ListObjectsV2",
         )
-    return {"objects": listed, "next": token, "is_encoded": said.get("EncodingType") == "url"}
+    return {"objects": listed, "next": token, "is_encoded": fields.get("EncodingType") == "url"}
 
 
 def _read_fields(element: Any, decode: Callable[[str], str]) -> dict[str, str]:
-    said = {_name(child): child.text or "" for child in element}
-    return {**said, "Key": decode(said["Key"])}
+    fields = {_name(child): child.text or "" for child in element}
+    return {**fields, "Key": decode(fields["Key"])}
 
 
 def _read_object(
-    said: Mapping[str, str], bucket: S3Inventory, names: Sequence[str], checksums: Mapping[str, str] | None
+    fields: Mapping[str, str], bucket: S3Inventory, names: Sequence[str], checksums: Mapping[str, str] | None
 ) -> Entry | None:
-    relative = said["Key"].removeprefix(bucket.prefix).removeprefix("/")
+    relative = fields["Key"].removeprefix(bucket.prefix).removeprefix("/")
     found = bucket.pattern.regex.fullmatch(relative)
     if found is None:
         return None
-    modified = datetime.fromisoformat(said["LastModified"].replace("Z", "+00:00")).timestamp()
-    tag = said.get("ETag", "").strip('"').lower()
+    modified = datetime.fromisoformat(fields["LastModified"].replace("Z", "+00:00")).timestamp()
+    tag = fields.get("ETag", "").strip('"').lower()
     expected = None if checksums is None else checksums.get(relative)
     problem = None
-    # The tag of an object that was uploaded in parts is no checksum of it; it has a dash.
+    # The ETag of a multipart upload has a dash and is not a checksum of the object.
     if expected is not None and len(expected) == len(tag) == 32 and tag != expected:
         problem = "checksum differs from the manifest"
-    return Entry(found.group(*names) if len(names) > 1 else (found[names[0]],), int(said["Size"]), modified, problem)
+    return Entry(found.group(*names) if len(names) > 1 else (found[names[0]],), int(fields["Size"]), modified, problem)
 
 
 def _name(element: Any) -> str:

@@ -36,7 +36,7 @@ Rows = Iterable[tuple[Value, ...]]
 
 @dataclass(frozen=True, slots=True)
 class ScanContext:
-    """Where relative paths begin, and how the store, the network and the environment are reached."""
+    """The store, the network, the environment, and the folder that relative paths start from."""
 
     store: CoverageStore
     read: HttpReader
@@ -66,7 +66,7 @@ async def add_inventory(comparison: Comparison, source: SourceSpec, context: Sca
 
 
 async def read_expected(source: SourceSpec, context: ScanContext, today: date) -> Rows:
-    """The values of every expected key; those that follow from the document are made one at a time."""
+    """Return the values of every expected key. Keys that the document itself defines are generated lazily."""
     parts = [await _read_part(keys, source.names, context, today) for keys in source.expected]
     return itertools.chain.from_iterable(parts)
 
@@ -83,7 +83,7 @@ async def _read_part(keys: ExpectedKeys, names: Sequence[str], context: ScanCont
         case RecordRows():
             return [entry.values async for page in _record_pages(keys, names, context.store) for entry in page]
         case _:
-            raise InventoryUnreadable(f"no way to read {type(keys).__name__}")
+            raise InventoryUnreadable(f"cannot read expected keys of type {type(keys).__name__}")
 
 
 def _query(rows: SqlRows, context: ScanContext) -> Iterable[tuple[object, ...]]:

@@ -1,4 +1,4 @@
-"""Rows of a query in a database of the user, SQLite or PostgreSQL, read without the right to write."""
+"""Read the rows of a query from a SQLite or PostgreSQL database of the user, read-only."""
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
@@ -10,7 +10,7 @@ from corral.domain.coverage.errors import InventoryUnreadable
 from corral.domain.coverage.gap import Entry
 from corral.domain.coverage.values import Value
 
-_AT_ONCE = 2000
+_BATCH_ROWS = 2000
 _TIMEOUT_S = 600
 _SQLITE = "sqlite:///"
 
@@ -21,8 +21,10 @@ def read_rows(url: str, query: str, columns: Sequence[str], root: Path) -> Itera
     elif url.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
         rows = _read_postgres(url.replace("postgresql+psycopg://", "postgresql://", 1), query)
     else:
-        known = "sqlite:///FILE and postgresql://HOST/DATABASE"
-        raise InventoryUnreadable(f"cannot read from {url.partition(':')[0]!r} databases", hint=f"supported: {known}")
+        supported = "sqlite:///FILE and postgresql://HOST/DATABASE"
+        raise InventoryUnreadable(
+            f"cannot read from {url.partition(':')[0]!r} databases", hint=f"supported: {supported}"
+        )
     with closing(rows):
         for row in rows:
             if len(row) != len(columns):
@@ -40,7 +42,7 @@ def _read_sqlite(path: Path, query: str) -> Generator[tuple[Any, ...], None, Non
         # A generator that is not read to its end may be closed by another thread.
         with closing(sqlite.connect(address, uri=True, check_same_thread=False)) as connection:
             cursor = connection.execute(query)
-            while rows := cursor.fetchmany(_AT_ONCE):
+            while rows := cursor.fetchmany(_BATCH_ROWS):
                 yield from rows
     except sqlite.Error as error:
         raise InventoryUnreadable(f"the query failed: {error}") from None
@@ -55,7 +57,7 @@ def _read_postgres(url: str, query: str) -> Generator[tuple[Any, ...], None, Non
             psycopg.connect(url, connect_timeout=10, options=options) as connection,
             connection.cursor(name="corral_rows") as cursor,
         ):
-            cursor.itersize = _AT_ONCE
+            cursor.itersize = _BATCH_ROWS
             cursor.execute(query.encode())
             yield from cursor
     except psycopg.Error as error:
@@ -63,17 +65,17 @@ def _read_postgres(url: str, query: str) -> Generator[tuple[Any, ...], None, Non
 
 
 def key_values(row: Sequence[Any], columns: Sequence[str], names: Sequence[str]) -> tuple[Value, ...]:
-    """The dimensions of a row, in the order of `names`."""
+    """Return the dimensions of a row, in the order of `names`."""
     found = dict(zip(columns, row, strict=True))
     return tuple([_read_value(found[name], name) for name in names])
 
 
 def entry_of(row: Sequence[Any], columns: Sequence[str], names: Sequence[str]) -> Entry:
-    """A row of an inventory: the dimensions, and `size` and `modified` where the query gives them."""
+    """Return a row as an inventory entry: the dimensions, and `size` and `modified` if the query has them."""
     found = dict(zip(columns, row, strict=True))
     size = found.get("size")
     if size is not None and not isinstance(size, int):
-        raise InventoryUnreadable(f"the query gives {size!r} as size; it is a number of bytes")
+        raise InventoryUnreadable(f"the query gives {size!r} as size; it must be a number of bytes")
     return Entry(key_values(row, columns, names), size, _read_time(found.get("modified")))
 
 
@@ -82,15 +84,15 @@ def _read_value(value: Any, name: str) -> Value:
         return value
     if isinstance(value, date) and not isinstance(value, datetime):
         return value.isoformat()
-    raise InventoryUnreadable(f"the query gives {value!r} as {name}; it has to be text, a whole number or a date")
+    raise InventoryUnreadable(f"the query gives {value!r} as {name}; it must be text, an integer or a date")
 
 
 def _read_time(value: Any) -> float | None:
-    """Seconds since 1970: a number, a timestamp, or its text. Without a zone it is UTC."""
+    """Return seconds since 1970 for a number, a timestamp or its text; UTC if it has no zone."""
     if value is None or isinstance(value, int | float):
         return value
     try:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     except ValueError:
-        raise InventoryUnreadable(f"the query gives {value!r} as modified; it is no time") from None
+        raise InventoryUnreadable(f"the query gives {value!r} as modified; it is not a time") from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def try_lock(descriptor: int) -> bool:
-    """Lock exclusively without waiting; False if another process holds the lock."""
+    """Lock exclusively without waiting; return False if another process holds the lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -15,7 +15,7 @@ def try_lock(descriptor: int) -> bool:
 
 
 def wait_until_free(descriptor: int) -> None:
-    """Wait until no process holds the lock exclusively. Closing the file ends the shared lock this takes."""
+    """Wait until no process holds the lock exclusively. It takes a shared lock, which ends with the open file."""
     fcntl.flock(descriptor, fcntl.LOCK_SH)
 
 
@@ -24,11 +24,11 @@ def unlock(descriptor: int) -> None:
 
 
 def is_locked(path: Path) -> bool:
-    """Whether a process holds the lock on this file. Raises OSError if the file cannot be opened."""
+    """Return whether a process holds the lock on this file. Raise OSError if the file cannot be opened."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:  # held, or the file system cannot tell
+    except OSError:  # held, or the file system does not support locks
         return True
     finally:
         os.close(descriptor)

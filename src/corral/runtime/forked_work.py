@@ -25,10 +25,10 @@ def run_apart(work: Callable[[], None]) -> None:
         _work_and_leave(work, write, parent)
     os.close(write)
     with os.fdopen(read, "rb") as source:
-        told = source.read()
+        pickled_error = source.read()
     _, status = os.waitpid(child, 0)
-    if told:
-        kind, args, attributes = pickle.loads(told)  # noqa: S301 - from our own fork
+    if pickled_error:
+        kind, args, attributes = pickle.loads(pickled_error)  # noqa: S301 - from our own fork
         error: CorralError = kind.__new__(kind, *args)
         error.__dict__.update(attributes)
         raise error
@@ -49,7 +49,7 @@ def _work_and_leave(work: Callable[[], None], write: int, parent: int) -> NoRetu
         with os.fdopen(write, "wb") as sink:
             sink.write(pickle.dumps((type(error), error.args, error.__dict__)))
         code = 0
-    except BaseException:  # noqa: BLE001 - shown as Python would show it; nothing above may run twice
+    except BaseException:  # noqa: BLE001 - printed like an uncaught error; the callers' code must not run in the fork
         import traceback  # noqa: PLC0415
 
         traceback.print_exc()

@@ -9,7 +9,7 @@ BEAT_EVERY_S = 0.5
 
 
 def start_beating(beat: socket.socket) -> None:
-    """Send heartbeats from a separate thread: a stalled event loop is no dead worker, but a stopped process is."""
+    """Send heartbeats from a separate thread: a stopped process counts as dead, a stalled event loop does not."""
 
     def run() -> None:
         while True:

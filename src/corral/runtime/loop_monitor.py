@@ -9,9 +9,9 @@ import structlog
 
 log = structlog.get_logger()
 
-LONGEST_S = 0.25
-_LOOK_EVERY_S = 0.05
-_TELL_EVERY_S = 60.0
+_MAX_STALL_S = 0.25
+_POLL_S = 0.05
+_LOG_EVERY_S = 60.0
 
 
 @asynccontextmanager
@@ -29,22 +29,22 @@ async def monitor_loop(who: str) -> AsyncIterator[None]:
 
 
 async def _watch(who: str) -> None:
-    told_at = -_TELL_EVERY_S
-    untold: list[float] = []
+    logged_at = -_LOG_EVERY_S
+    stalls_s: list[float] = []
     try:
         while True:
-            looked_at = time.monotonic()
-            await asyncio.sleep(_LOOK_EVERY_S)
-            stood_s = time.monotonic() - looked_at - _LOOK_EVERY_S
-            if stood_s > LONGEST_S:
-                untold.append(stood_s)
-            if untold and time.monotonic() - told_at > _TELL_EVERY_S:
-                _tell(who, untold)
-                told_at, untold = time.monotonic(), []
+            started_at = time.monotonic()
+            await asyncio.sleep(_POLL_S)
+            stall_s = time.monotonic() - started_at - _POLL_S
+            if stall_s > _MAX_STALL_S:
+                stalls_s.append(stall_s)
+            if stalls_s and time.monotonic() - logged_at > _LOG_EVERY_S:
+                _log_stalls(who, stalls_s)
+                logged_at, stalls_s = time.monotonic(), []
     finally:
-        if untold:
-            _tell(who, untold)
+        if stalls_s:
+            _log_stalls(who, stalls_s)
 
 
-def _tell(who: str, stood_s: list[float]) -> None:
-    log.warning("loop_stall", who=who, ms=round(max(stood_s) * 1000), times=len(stood_s))
+def _log_stalls(who: str, stalls_s: list[float]) -> None:
+    log.warning("loop_stall", who=who, ms=round(max(stalls_s) * 1000), times=len(stalls_s))

@@ -1,6 +1,6 @@
 """The live nodes of a data folder: each holds a file lock, which the kernel releases when the process dies.
 
-The runs of a node that is known to be dead need not wait until its leases expire.
+Runs of a node that is known to be dead are requeued before their leases expire.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ class Presence:
     def _is_held(self, path: Path) -> bool:
         try:
             return is_locked(path)
-        except OSError:  # unreadable, so nothing is known for certain
+        except OSError:  # unreadable: the node may be alive
             return True
 
     def _path(self, owner: Owner) -> Path:

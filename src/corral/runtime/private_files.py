@@ -7,7 +7,7 @@ from pathlib import Path
 FOLDER = 0o700
 FILE = 0o600
 OTHERS = 0o077
-_usual_umask: int | None = None  # the one we were started with
+_usual_umask: int | None = None  # of the process at its start
 _folders: set[Path] = set()
 
 

@@ -18,12 +18,12 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 _M_ARENA_MAX = -8
 _ARENAS = 2
-_KEPT_BYTES = 8 * 1024 * 1024
-_MAPPED_BYTES = 4 * 1024 * 1024
+_TRIM_THRESHOLD_BYTES = 8 * 1024 * 1024
+_MMAP_THRESHOLD_BYTES = 4 * 1024 * 1024
 # Hundreds of concurrent runs are thousands of small objects, almost none of them in a cycle. Collecting after every
 # 700 new objects, Python's default, takes a tenth of a busy node's time.
 COLLECT_AFTER = 10_000
-# What is under way between two of our processes, at most; the kernel gives less where it has been told to.
+# Send buffer of a link between two of our processes. The kernel grants less if net.core.wmem_max is lower.
 _LINK_BYTES = 1024 * 1024
 
 
@@ -42,42 +42,42 @@ def limit_malloc_arenas() -> None:
 
 
 def keep_freed_memory() -> None:
-    """Keep some megabytes that were freed instead of returning them to the kernel.
+    """Keep some megabytes of freed memory instead of returning them to the kernel. Children inherit this.
 
-    The tree of a page is large and short-lived: returned and fetched anew for each page, its memory takes a quarter of
-    the time of reading. Children inherit it.
+    The tree of a page is large and short-lived: returning and requesting its memory again for each page would take a
+    quarter of the time of reading.
     """
-    _set_malloc({_M_TRIM_THRESHOLD: _KEPT_BYTES, _M_MMAP_THRESHOLD: _MAPPED_BYTES})
+    _set_malloc({_M_TRIM_THRESHOLD: _TRIM_THRESHOLD_BYTES, _M_MMAP_THRESHOLD: _MMAP_THRESHOLD_BYTES})
 
 
 def _set_malloc(options: dict[int, int]) -> None:
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # of glibc; other C libraries have none of these
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)  # other C libraries than glibc have no mallopt
     if mallopt is not None:
         for name, value in options.items():
             mallopt(name, value)
 
 
 def load_structlog_alone() -> None:
-    """Without Rich, which structlog loads for tracebacks where it is installed: three megabytes in every process.
+    """Load structlog without Rich, which it would import for tracebacks: three megabytes in every process.
 
-    Tables at a terminal load it when they are shown.
+    Commands that print tables on a terminal load Rich themselves.
     """
     load_without("rich", "structlog")
 
 
-def load_without(spared: str, module: str) -> None:
+def load_without(excluded: str, module: str) -> None:
     """Import a module as if its optional dependency were not installed."""
-    if module in sys.modules or spared in sys.modules:
+    if module in sys.modules or excluded in sys.modules:
         return
-    sys.modules[spared] = None  # type: ignore[assignment]  # how Python marks what must not be imported
+    sys.modules[excluded] = None  # type: ignore[assignment]  # makes the import of this name fail
     try:
         importlib.import_module(module)
     finally:
-        del sys.modules[spared]
+        del sys.modules[excluded]
 
 
 def make_link() -> tuple[socket.socket, socket.socket]:
-    """Return a socket pair with large buffers: a writer that waits for room is woken again and again."""
+    """Return a socket pair with large buffers: with small ones a writer wakes up many times for one message."""
     ends = socket.socketpair()
     for end in ends:
         end.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _LINK_BYTES)
@@ -94,7 +94,7 @@ def die_with_parent(parent_pid: int) -> None:
 def process_state(pid: int) -> str:
     """Return the state letter of the kernel, such as `T` for stopped; empty if the process is gone."""
     try:
-        # The name of a program may hold spaces and parentheses; the state stands behind the last one.
+        # The name of the program may contain spaces and parentheses; the state follows the last parenthesis.
         return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0]
     except (OSError, IndexError):
         return ""
@@ -105,24 +105,24 @@ class OomKills:
 
     def __init__(self) -> None:
         self._counter = _oom_counter()
-        self._seen = 0
-        self._seen = self._read()
+        self._last_count = 0
+        self._last_count = self._read()
 
     def count_new(self) -> int:
         """Return the number since the last call."""
-        before, self._seen = self._seen, self._read()
-        return self._seen - before
+        before, self._last_count = self._last_count, self._read()
+        return self._last_count - before
 
     def _read(self) -> int:
         try:
             lines = [] if self._counter is None else self._counter.read_text().splitlines()
         except OSError:
-            return self._seen
+            return self._last_count
         return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _oom_counter() -> Path | None:
-    """`memory.events` of control groups v2, or `memory.oom_control` of v1."""
+    """Return the file with the counter: `memory.events` of control groups v2, or `memory.oom_control` of v1."""
     try:
         groups = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     except OSError:

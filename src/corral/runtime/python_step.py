@@ -1,7 +1,7 @@
-"""Calls one function of a workflow step: `python -m corral.runtime.python_step MODULE:FUNCTION INPUT_FILE`.
+"""Call one function of a workflow step: `python -m corral.runtime.python_step MODULE:FUNCTION INPUT_FILE`.
 
-It runs in the process of a script. The result goes out over the result protocol (see docs/howto/scripts.md), so that
-the function may print what it likes.
+It runs in the process of a script. It sends the result over the result protocol (see docs/howto/scripts.md), so the
+function may print anything.
 """
 
 import asyncio
@@ -17,47 +17,50 @@ from typing import Any
 
 import orjson
 
-# Below the longest line of the result protocol.
+# Just below the maximum line length of the result protocol.
 _MAX_BYTES = 1024 * 1024 - 64
 
 
 def main(arguments: list[str]) -> int:
     name, path = arguments
-    given = json.loads(Path(path).read_bytes())
+    document = json.loads(Path(path).read_bytes())
     sys.path.insert(0, str(Path.cwd()))
     try:
-        result = call(find_function(name), given["inputs"], given["args"])
+        result = call(find_function(name), document["inputs"], document["args"])
         text = orjson.dumps({"record": shape_output(result)}, option=orjson.OPT_NON_STR_KEYS)
     except (KeyboardInterrupt, GeneratorExit):
         raise
-    except BaseException as error:  # noqa: BLE001 - whatever the function raises, also sys.exit, is the failure of the step
+    except BaseException as error:  # noqa: BLE001 - anything the function raises, also SystemExit, fails the step
         traceback.print_exc()
         return _send({"error": {"message": f"{type(error).__name__}: {error}"[:2000]}}, 1)
     if len(text) > _MAX_BYTES:
-        told = f"{name} returned more than {_MAX_BYTES:,} bytes of JSON; write a file and return its path"
-        return _send({"error": {"message": told}}, 1)
+        message = f"{name} returned more than {_MAX_BYTES:,} bytes of JSON; write a file and return its path"
+        return _send({"error": {"message": message}}, 1)
     _write(text)
     return _send({"done": {"records": 1}}, 0)
 
 
 def find_function(name: str) -> Callable[..., Any]:
     module, _, path = name.partition(":")
-    found: Any = importlib.import_module(module)
+    target: Any = importlib.import_module(module)
     for part in path.split("."):
-        found = getattr(found, part)
-    if not callable(found):
-        raise TypeError(f"{name} is no function")
-    return found  # type: ignore[no-any-return]
+        target = getattr(target, part)
+    if not callable(target):
+        raise TypeError(f"{name} is not a function")
+    return target  # type: ignore[no-any-return]
 
 
 def call(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[str, Any]) -> Any:
-    """Pass the arguments of the configuration by name, and the inputs if the function has room for them."""
+    """Call the function with the arguments of the configuration by name, and with the inputs if it accepts them."""
     result = function(*choose_arguments(function, inputs, args), **args)
     return asyncio.run(_wait(result)) if inspect.isawaitable(result) else result
 
 
 def choose_arguments(function: Callable[..., Any], inputs: Mapping[str, Any], args: Mapping[str, Any]) -> list[Any]:
-    """The inputs, if the function has a first argument without a default, or called `inputs`, that is not given."""
+    """Return the inputs as a positional argument if the function takes them, else nothing.
+
+    It takes them if its first parameter that is not in `args` has no default, or is called `inputs`.
+    """
     parameters = inspect.signature(function).parameters.values()
     by_position = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     first = next((each for each in parameters if each.kind in by_position and each.name not in args), None)
@@ -66,7 +69,7 @@ def choose_arguments(function: Callable[..., Any], inputs: Mapping[str, Any], ar
 
 
 def shape_output(result: Any) -> dict[str, Any]:
-    """Steps have objects as outputs; any other value is the `value` of one."""
+    """Return the result as an object; a result that is not a mapping becomes its `value`."""
     if result is None:
         return {}
     return dict(result) if isinstance(result, Mapping) else {"value": result}

@@ -11,7 +11,7 @@ from corral.scripts.request import RESULT_FD
 _PASSED = (
     *("PATH", "HOME", "USER", "LOGNAME", "LANG", "LANGUAGE", "TZ", "TMPDIR"),
     *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"),
-    # Where the certificates lie on this machine.
+    # The locations of certificates on this machine.
     *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"),
 )
 _HOOKS = str(Path(__file__).parent / "hooks")
@@ -25,7 +25,7 @@ def build_environment(
     network: Mapping[str, str],
     source: Mapping[str, str] = os.environ,
 ) -> dict[str, str]:
-    """Later groups win: the usual values, what the machine says, the configuration, and what Corral demands."""
+    """Return the defaults, whitelisted and named variables, the configuration and Corral's own; later ones win."""
     passed = {name: value for name, value in source.items() if name in _PASSED or name.startswith("LC_")}
     named = {name: source[name] for name in payload.env_names if name in source and not name.startswith(OWN_PREFIX)}
     own = {
@@ -34,21 +34,21 @@ def build_environment(
         "CORRAL_RESULT_FD": str(RESULT_FD),
         **({"CORRAL_TASK_ID": payload.task_id} if payload.task_id else {}),
     }
-    found = {**_USUAL, **passed, **named, **payload.env, **network, **own}
-    return {**found, **_proxy_hooks(found)} if network else found
+    environment = {**_USUAL, **passed, **named, **payload.env, **network, **own}
+    return {**environment, **_proxy_hooks(environment)} if network else environment
 
 
-def _proxy_hooks(found: Mapping[str, str]) -> dict[str, str]:
-    """For libraries that do not read the proxy variables by themselves: see `scripts.hooks`."""
-    paths = [_HOOKS, *filter(None, [found.get("PYTHONPATH")])]
+def _proxy_hooks(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that load `scripts.hooks`, for libraries that do not read the proxy variables themselves."""
+    paths = [_HOOKS, *filter(None, [environment.get("PYTHONPATH")])]
     preload = f'--require "{_HOOKS}/proxy.cjs"'
     return {
         "PYTHONPATH": os.pathsep.join(paths),
         "NODE_USE_ENV_PROXY": "1",
-        "NODE_OPTIONS": " ".join(filter(None, [found.get("NODE_OPTIONS"), preload])),
+        "NODE_OPTIONS": " ".join(filter(None, [environment.get("NODE_OPTIONS"), preload])),
     }
 
 
 def secrets_of(payload: ScriptPayload, source: Mapping[str, str] = os.environ) -> list[str]:
-    """Values that must not be shown when the script prints them; short ones would hide ordinary words."""
+    """Return values to redact in the output of the script; short ones would redact ordinary words."""
     return [value for name in payload.env_names if len(value := source.get(name, "")) >= 6]

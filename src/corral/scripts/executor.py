@@ -1,4 +1,4 @@
-"""Execute one script: start it through the host, read its pipes, and make an outcome of its end."""
+"""Execute one script: start it through the host, read its pipes, and turn its end into an outcome."""
 
 import asyncio
 import json
@@ -19,7 +19,7 @@ from corral.domain.scripts.exit import ScriptEnd, StopReason, classify_end, find
 from corral.domain.scripts.protocol import RecordLines, ScriptMessages, StdoutRecords, read_records_file
 from corral.domain.scripts.records import RecordsFrom
 from corral.domain.scripts.text import escape_controls
-from corral.domain.secret import SHOWN
+from corral.domain.secret import REDACTED
 from corral.files.artifacts import ArtifactFolder, Spool
 from corral.scripts.environment import build_environment, secrets_of
 from corral.scripts.launcher import HostUnavailable, ScriptHost, ScriptPipes
@@ -37,9 +37,9 @@ from corral.scripts.request import (
 RECORDS_FILE = "{records_file}"
 _INPUT_NAME = "input.json"
 _NOTIFY_EVERY_S = 0.5
-_YOUNG_EVERY_S = 600.0
+_TOUCH_EVERY_S = 600.0
 _MIB = 2**20
-_END_FIELDS = frozenset(each.name for each in fields(ScriptEnd))
+_END_FIELDS = frozenset(field.name for field in fields(ScriptEnd))
 
 Notify = Callable[[dict[str, Any]], None]
 
@@ -79,7 +79,7 @@ class ScriptExecutor:
         path = str(Path(scratch) / "records.jsonl") if scratch and RECORDS_FILE in " ".join(payload.argv) else None
         limits = payload.limits
         return StartRequest(
-            argv=[_fill_in(each, path, scratch) for each in payload.argv],
+            argv=[_fill_in(argument, path, scratch) for argument in payload.argv],
             cwd=payload.cwd,
             env=build_environment(payload, task.run_id, task.attempt, network.environment),
             timeout_s=task.timeout_s,
@@ -106,7 +106,7 @@ def _fill_in(argument: str, records_path: str | None, scratch: str | None) -> st
 
 
 class _Execution:
-    """What is read from one script."""
+    """Reads the pipes of one script until its end."""
 
     def __init__(
         self, task: Task, payload: ScriptPayload, notify: Notify, folder: ArtifactFolder | None, network: ScriptNetwork
@@ -159,9 +159,9 @@ class _Execution:
         return self._outcome(end)
 
     async def _wait(self, readers: Sequence[PipeReader]) -> ScriptEnd | None:
-        """The report, after the streams; None where the keeper ended without one."""
+        """Return the report after all streams have ended; None if the keeper ended without one."""
         report = readers[-1].ended
-        touch = asyncio.get_running_loop().create_task(self._keep_young())
+        touching = asyncio.get_running_loop().create_task(self._touch_spools())
         try:
             await asyncio.wait({report, self._reported}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError as cancelled:
@@ -171,22 +171,23 @@ class _Execution:
             await asyncio.wait({report, self._reported}, timeout=STOP_GRACE_S + 1, return_when=asyncio.FIRST_COMPLETED)
             raise
         finally:
-            touch.cancel()
-        # The keeper reports when every process has ended: what they wrote is in the pipes, and their ends are closed.
+            touching.cancel()
+        # The keeper reports after every process has ended, so that the pipes hold all output and reach their end.
         await asyncio.gather(*(reader.ended for reader in readers[:-1]))
         if not self._report:
             return None
-        told = json.loads(self._report)
-        told["stopped_for"] = StopReason(told["stopped_for"]) if told["stopped_for"] else None
-        return ScriptEnd(**{name: value for name, value in told.items() if name in _END_FIELDS})
+        document = json.loads(self._report)
+        document["stopped_for"] = StopReason(document["stopped_for"]) if document["stopped_for"] else None
+        return ScriptEnd(**{name: value for name, value in document.items() if name in _END_FIELDS})
 
-    async def _keep_young(self) -> None:
+    async def _touch_spools(self) -> None:
+        """Renew the time stamps of the spools: the cleanup removes old files that belong to no run."""
         while True:
-            await asyncio.sleep(_YOUNG_EVERY_S)
+            await asyncio.sleep(_TOUCH_EVERY_S)
             for spool in self._spools.values():
-                spool.keep_young()
+                spool.touch()
 
-    # -- what the pipes bring ----------------------------------------------------------------------
+    # -- reading the pipes -------------------------------------------------------------------------
 
     def _take(self, name: str, chunk: bytes, *, parses: bool) -> None:
         total = sum(tail.bytes for tail in self._tails.values())
@@ -222,13 +223,13 @@ class _Execution:
         if lines.is_full:
             self._stop(StopReason.RECORDS, STOP_RECORDS)
         elif lines.records:
-            self._tell_progress()
+            self._notify_progress()
 
     def _on_progress(self, counts: dict[str, Any]) -> None:
         self._progress = counts
-        self._tell_progress()
+        self._notify_progress()
 
-    def _tell_progress(self) -> None:
+    def _notify_progress(self) -> None:
         now = asyncio.get_running_loop().time()
         if now - self._notified_at >= _NOTIFY_EVERY_S:
             self._notified_at = now
@@ -266,13 +267,13 @@ class _Execution:
             return Fetched(stats, records, artifacts=artifacts)
         problems = {"broken_lines": lines.broken, "too_long_lines": lines.too_long, "examples": lines.problems}
         problems |= {"left_processes": end.left_processes}
-        told = Failed(FailureCode(flaw.code), flaw.message, flaw.detail, stats=stats)
-        found = {name: value for name, value in problems.items() if value}
-        return Fetched(stats, records, artifacts=artifacts, problems=found, flaw=told)
+        failure = Failed(FailureCode(flaw.code), flaw.message, flaw.detail, stats=stats)
+        present = {name: value for name, value in problems.items() if value}
+        return Fetched(stats, records, artifacts=artifacts, problems=present, flaw=failure)
 
     def _stats(self, end: ScriptEnd | None = None, records: int = 0) -> dict[str, Any]:
         secrets = secrets_of(self._payload)
-        output: dict[str, Any] = {name: _show(tail.text(), secrets) for name, tail in self._tails.items()}
+        output: dict[str, Any] = {name: _redact(tail.text(), secrets) for name, tail in self._tails.items()}
         output |= {f"{name}_bytes": tail.bytes for name, tail in self._tails.items()}
         if problem := next((spool.problem for spool in self._spools.values() if spool.problem), None):
             output["not_kept"] = problem
@@ -287,7 +288,7 @@ class _Execution:
         }
 
 
-def _show(text: str, secrets: Sequence[str]) -> str:
+def _redact(text: str, secrets: Sequence[str]) -> str:
     for secret in secrets:
-        text = text.replace(secret, SHOWN)
+        text = text.replace(secret, REDACTED)
     return escape_controls(text)

@@ -1,4 +1,4 @@
-"""Which paths a script does not see. Loaded by the script host: the standard library only."""
+"""Hide paths from a script. The script host loads this module, so it uses the standard library only."""
 
 import os
 from collections.abc import Iterator
@@ -7,18 +7,18 @@ from corral.scripts import kernel
 
 
 def cover_all(hidden: list[str], needed: list[str]) -> None:
-    """Cover files and folders of Corral, but nothing that the script lies in or runs in."""
-    kept = [os.path.realpath(path) for path in needed if path.startswith("/")]
+    """Cover files and folders of Corral, but not the script itself or its working directory."""
+    needed_paths = [os.path.realpath(path) for path in needed if path.startswith("/")]
     for path in hidden:
-        for each in choose_covers(os.path.realpath(path), kept):
-            kernel.cover(each)
+        for covered in choose_covers(os.path.realpath(path), needed_paths):
+            kernel.cover(covered)
 
 
-def choose_covers(path: str, kept: list[str]) -> Iterator[str]:
-    """The path itself, or, where something that is kept lies in it, everything beside that."""
+def choose_covers(path: str, needed: list[str]) -> Iterator[str]:
+    """Yield the path itself, or, if it contains a needed path, everything beside that."""
     if not os.path.exists(path):  # noqa: PTH110
         return
-    inside = [each for each in kept if each == path or each.startswith(path.rstrip("/") + "/")]
+    inside = [other for other in needed if other == path or other.startswith(path.rstrip("/") + "/")]
     if not inside:
         yield path
     elif path not in inside:

@@ -20,7 +20,7 @@ from corral.scripts.request import StartRequest, read_all
 _MAX_FDS = 8
 _WITH_ISOLATION = 3
 _NAMESPACES = kernel.CLONE_NEWPID | kernel.CLONE_NEWNS
-# From the strongest to the weakest: what the kernel lets this user do decides.
+# From the strongest to the weakest; the kernel decides which of them this user may use.
 ISOLATIONS = {
     "namespaces": _NAMESPACES,
     "user_namespaces": _NAMESPACES | kernel.CLONE_NEWUSER,
@@ -31,7 +31,7 @@ ISOLATIONS = {
 def serve(link: socket.socket, isolation: str) -> None:
     """Fork a keeper for each request until the worker closes the connection."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # The host keeps what it needs to start keepers; what they execute does not get it back.
+    # The host keeps its capabilities, which it needs to start keepers; a program that they execute cannot get them.
     kernel.refuse_privileges()
     gc.freeze()
     gc.disable()
@@ -62,7 +62,7 @@ def _start_keeper(link: socket.socket, fds: list[int], isolation: str) -> None:
     try:
         pid = _fork(isolation)
     except OSError:
-        return  # the report pipe closes without a report; the worker says so
+        return  # the report pipe closes without a report, which the worker notices
     if pid:
         return
     try:
@@ -84,17 +84,17 @@ def _keep(fds: list[int], isolation: str, uid: int, gid: int) -> None:
     request = StartRequest.decode(read_all(fds[0]))
     owns_proc = False
     if isolation == "none":
-        # It outlives the host, and ends with the worker: a keeper that is killed cannot end what it keeps.
+        # The keeper outlives the host and ends with the worker: if it were killed, its script would go on.
         kernel.adopt_orphans()
     else:
         kernel.die_with_parent()
         owns_proc = _enter(request, isolation, uid, gid)
-    named = isolation if owns_proc or isolation == "none" else f"{isolation}, shared /proc"
-    Keeper(request, KeeperFds(*fds[1:7]), isolation=named, owns_proc=owns_proc).run()
+    label = isolation if owns_proc or isolation == "none" else f"{isolation}, shared /proc"
+    Keeper(request, KeeperFds(*fds[1:7]), isolation=label, owns_proc=owns_proc).run()
 
 
 def _enter(request: StartRequest, isolation: str, uid: int, gid: int) -> bool:
-    """Set up the namespaces; return whether /proc shows only what is inside."""
+    """Set up the namespaces; return whether /proc shows only their own processes."""
     if isolation == "user_namespaces":
         kernel.map_user(uid, gid)
         kernel.refuse_privileges()  # a new user namespace has all of them again
@@ -108,7 +108,7 @@ def _enter(request: StartRequest, isolation: str, uid: int, gid: int) -> bool:
 
 
 def find_isolation() -> str:
-    """The strongest isolation that the kernel grants, tried with a process that ends at once."""
+    """Return the strongest isolation that the kernel grants, tried with a process that ends at once."""
     return next(name for name in ISOLATIONS if name == "none" or _can_isolate(name))
 
 
@@ -129,7 +129,7 @@ def _can_isolate(name: str) -> bool:
 
 
 def main() -> None:
-    """`LINK_FD PARENT_PID [ISOLATION]`, or nothing: print the isolation that is in force."""
+    """Serve with the arguments `LINK_FD PARENT_PID [ISOLATION]`; without arguments, print the isolation."""
     if len(sys.argv) == 1:
         sys.stdout.write(f"{find_isolation()}\n")
         return
@@ -137,7 +137,7 @@ def main() -> None:
     kernel.die_with_parent()
     if os.getppid() != int(sys.argv[2]):
         return
-    # Before the isolation is tried: what works depends on it.
+    # Before `find_isolation`, because its result depends on this.
     kernel.hide_memory()
     serve(link, sys.argv[3] if len(sys.argv) > _WITH_ISOLATION else find_isolation())
 

@@ -31,7 +31,7 @@ from corral.scripts.request import (
 
 _COMMANDS = {STOP_OUTPUT: "output", STOP_RECORDS: "records"}  # all others cancel
 _FIRST_SIGNAL = {STOP_INTERRUPTED: signal.SIGINT, STOP_KILLED: signal.SIGKILL}
-_EATS_MACHINE = ("memory", "processes")
+_KILL_AT_ONCE = ("memory", "processes")
 _WATCH_EARLY_S = 0.02
 _WATCH_S = 0.1
 _EARLY_S = 1.0
@@ -60,43 +60,43 @@ class Keeper:
         self._status: int | None = None
         self._stopped_for: str | None = None
         self._kill_at: float | None = None
-        self._most_processes = 1
+        self._peak_processes = 1
         self._peak_mib = 0.0
 
     def run(self) -> None:
-        """Start the script and stay until nothing of it is left; the last act is the report."""
+        """Start the script, stay until all its processes have ended, and send the report."""
         problem = self._start()
         for descriptor in (self._fds.stdout, self._fds.stderr, self._fds.result):
             os.close(descriptor)
-        left = 0
+        leftovers = 0
         if problem is None:
             self._watch()
-            left = self._end_leftovers()
+            leftovers = self._end_leftovers()
         else:
             self._reap(block=True)
         records_error = self._copy_records() if problem is None else None
-        self._report(problem, left, records_error)
+        self._report(problem, leftovers, records_error)
 
     # -- start -------------------------------------------------------------------------------------
 
     def _start(self) -> tuple[str, str] | None:
         """Return why the script could not be started, or None."""
-        told, low = os.pipe2(os.O_CLOEXEC)
-        # Above the descriptors that become the script's.
-        tell = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, RESULT_FD + 1)
+        error_read, low = os.pipe2(os.O_CLOEXEC)
+        # Move it above the descriptors that the script gets.
+        error_write = fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, RESULT_FD + 1)
         os.close(low)
         self._script = os.fork()
         if self._script == 0:
-            self._become_script(tell)
-        os.close(tell)
-        answer = os.read(told, 4096)
-        os.close(told)
+            self._become_script(error_write)
+        os.close(error_write)
+        answer = os.read(error_read, 4096)
+        os.close(error_read)
         if not answer:
             return None
         kind, _, message = answer.decode("utf-8", "replace").partition("\n")
         return kind, message
 
-    def _become_script(self, tell: int) -> None:
+    def _become_script(self, error_fd: int) -> None:
         kind = "limits"
         try:
             os.setsid()
@@ -104,7 +104,7 @@ class Keeper:
             kind = "cwd"
             os.chdir(self._request.cwd or "/")
             kind = "not_runnable"
-            self._place_descriptors(tell)
+            self._arrange_descriptors(error_fd)
             signal.pthread_sigmask(signal.SIG_SETMASK, [])
             for number in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM, signal.SIGXFSZ):
                 signal.signal(number, signal.SIG_DFL)
@@ -112,9 +112,9 @@ class Keeper:
         except BaseException as error:  # noqa: BLE001 - a fork must never return into the code of its parent
             if isinstance(error, FileNotFoundError) and kind == "not_runnable":
                 kind = "missing"
-            what = self._request.cwd if kind == "cwd" else self._request.argv[0]
+            subject = self._request.cwd if kind == "cwd" else self._request.argv[0]
             why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            os.write(tell, f"{kind}\n{what}: {why}"[:4000].encode("utf-8", "replace"))
+            os.write(error_fd, f"{kind}\n{subject}: {why}"[:4000].encode("utf-8", "replace"))
         finally:
             os._exit(_CANNOT_START)
 
@@ -126,20 +126,20 @@ class Keeper:
                 "NOFILE": _MAX_FILES,
                 "FSIZE": request.file_mib * _MIB,
                 "CPU": request.cpu_s,
-                # Beyond what the watch allows: it stops what grows too fast between two looks.
+                # Above the limit that the watch enforces: this stops growth that is too fast for it.
                 "DATA": 4 * max(request.memory_mib, 1024) * _MIB,
                 "NPROC": None if os.getuid() == 0 else count_processes_of_user() + 4 * request.processes,
             }
         )
 
-    def _place_descriptors(self, tell: int) -> None:
-        """0 to 3 are the script's; everything else closes when it starts."""
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        placed = {0: nothing, 1: self._fds.stdout, 2: self._fds.stderr, RESULT_FD: self._fds.result}
-        for number, source in placed.items():
+    def _arrange_descriptors(self, error_fd: int) -> None:
+        """Give the script the descriptors 0 to 3, and close all others except the one for errors."""
+        null = os.open(os.devnull, os.O_RDONLY)
+        descriptors = {0: null, 1: self._fds.stdout, 2: self._fds.stderr, RESULT_FD: self._fds.result}
+        for number, source in descriptors.items():
             os.dup2(source, number, inheritable=True)
-        for number in range(RESULT_FD + 1, max(tell, nothing, *self._fds) + 1):
-            if number != tell:
+        for number in range(RESULT_FD + 1, max(error_fd, null, *self._fds) + 1):
+            if number != error_fd:
                 try:
                     os.close(number)
                 except OSError as error:
@@ -149,7 +149,7 @@ class Keeper:
     # -- watch -------------------------------------------------------------------------------------
 
     def _watch(self) -> None:
-        """Until the script itself has ended."""
+        """Watch the limits until the script itself has ended."""
         pidfd = os.pidfd_open(self._script)
         poll = select.poll()
         poll.register(pidfd, select.POLLIN)
@@ -157,7 +157,7 @@ class Keeper:
         while self._status is None:
             events = dict(poll.poll(self._pause_s() * 1000))
             if self._fds.control in events:
-                self._obey()
+                self._handle_command()
             self._reap()
             if self._status is None:
                 self._check_limits()
@@ -169,18 +169,18 @@ class Keeper:
         ends = self._began + self._request.timeout_s if self._kill_at is None else self._kill_at
         return max(0.001, min(pause_s, ends - now))
 
-    def _obey(self) -> None:
+    def _handle_command(self) -> None:
         command = os.read(self._fds.control, 1)
-        if not command:  # the worker is gone: a report would have no reader
+        if not command:  # the worker has ended: a report would have no reader
             self._tree.kill_all()
             os._exit(0)
         self._stop(_COMMANDS.get(command, "cancelled"), _FIRST_SIGNAL.get(command, signal.SIGTERM))
 
     def _stop(self, reason: str, number: int = signal.SIGTERM) -> None:
-        """A signal, five seconds, SIGKILL to everything; at once where the script eats the machine."""
+        """Send a signal, and SIGKILL to all processes after five seconds; at once if they exhaust the machine."""
         if self._stopped_for is None:
             self._stopped_for = reason
-            if reason in _EATS_MACHINE or number == signal.SIGKILL:
+            if reason in _KILL_AT_ONCE or number == signal.SIGKILL:
                 self._kill()
             else:
                 self._signal_group(number)
@@ -202,7 +202,7 @@ class Keeper:
         elif self._stopped_for is None and now >= self._began + request.timeout_s:
             self._stop("timeout")
         pids = self._tree.list_pids()
-        self._most_processes = max(self._most_processes, len(pids))
+        self._peak_processes = max(self._peak_processes, len(pids))
         if len(pids) > request.processes:
             self._stop("processes")
             return
@@ -230,29 +230,29 @@ class Keeper:
         while (left := self._tree.list_pids()) and time.monotonic() < waits_until:
             self._reap()
             if select.select([self._fds.control], [], [], 0.01)[0]:
-                self._obey()
+                self._handle_command()
                 break
         self._tree.kill_all()
         self._reap(block=True)
         return len(left) if self._stopped_for is None else 0
 
     def _copy_records(self) -> str | None:
-        """Copy the file with the records to its pipe, from inside: the script could not name a file it may not read."""
+        """Copy the file with the records to its pipe, inside the isolation: only files that the script may read."""
         path = self._request.records_path
         if path is None:
             return None
-        left = self._request.records_max_bytes
+        remaining = self._request.records_max_bytes
         try:
             source = os.open(os.path.join(self._request.cwd, path), os.O_RDONLY | os.O_NONBLOCK)  # noqa: PTH118
-            about = os.fstat(source)
-            if not stat.S_ISREG(about.st_mode):
+            status = os.fstat(source)
+            if not stat.S_ISREG(status.st_mode):
                 return f"{path} is no regular file"
-            if about.st_mtime < time.time() - (time.monotonic() - self._began) - 1:
+            if status.st_mtime < time.time() - (time.monotonic() - self._began) - 1:
                 return f"the script did not write {path}: it is older than this execution"
-            if about.st_size > left:
-                return f"{path} has {about.st_size} bytes, {left} are allowed"
-            while left > 0 and (chunk := os.read(source, min(left, 1 << 20))):
-                view, left = memoryview(chunk), left - len(chunk)
+            if status.st_size > remaining:
+                return f"{path} has {status.st_size} bytes, {remaining} are allowed"
+            while remaining > 0 and (chunk := os.read(source, min(remaining, 1 << 20))):
+                view, remaining = memoryview(chunk), remaining - len(chunk)
                 while view:
                     view = view[os.write(self._fds.records, view) :]
         except FileNotFoundError:
@@ -261,7 +261,7 @@ class Keeper:
             return f"{path} cannot be read: {error.strerror}"
         return None
 
-    def _report(self, problem: tuple[str, str] | None, left: int, records_error: str | None) -> None:
+    def _report(self, problem: tuple[str, str] | None, leftovers: int, records_error: str | None) -> None:
         status = self._status or 0
         has_ended = problem is None and self._status is not None
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -271,9 +271,9 @@ class Keeper:
             "stopped_for": self._stopped_for,
             "start_error": problem[0] if problem else None,
             "start_message": problem[1] if problem else "",
-            "left_processes": left,
-            "most_processes": self._most_processes,
-            # Short scripts end before they are looked at.
+            "left_processes": leftovers,
+            "most_processes": self._peak_processes,
+            # Short scripts end before the first measurement.
             "peak_memory_mib": max(self._peak_mib, used.ru_maxrss / 1024),
             "cpu_s": used.ru_utime + used.ru_stime,
             "wall_s": time.monotonic() - self._began,

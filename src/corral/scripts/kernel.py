@@ -1,4 +1,7 @@
-"""Calls to the Linux kernel that Python has no functions for. Loaded by the script host: the standard library only."""
+"""Calls to the Linux kernel that Python has no functions for.
+
+The script host loads this module, so it uses the standard library only.
+"""
 
 import ctypes
 import os
@@ -24,16 +27,16 @@ _PR_SET_NO_NEW_PRIVS = 38
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND = 1, 2, 4, 8, 4096
 _MS_REC, _MS_PRIVATE = 16384, 1 << 18
 
-# What root keeps inside a script: files, users and ports. Everything else could undo the isolation.
-_KEPT_CAPABILITIES = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 10, 13})
+# The capabilities that root retains in a script: files, users and ports. All others could undo the isolation.
+_RETAINED_CAPABILITIES = frozenset({0, 1, 2, 3, 4, 5, 6, 7, 10, 13})
 _LAST_CAPABILITY = 63
 _CPU_MARGIN_S = 5
 
 
-def _check(result: int, what: str) -> None:
+def _check(result: int, call: str) -> None:
     if result < 0:
         number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
+        raise OSError(number, f"{call}: {os.strerror(number)}")
 
 
 def clone(flags: int) -> int:
@@ -58,7 +61,7 @@ def adopt_orphans() -> None:
 
 
 def hide_memory() -> None:
-    """No other process of this user can trace this one or read its environment."""
+    """Prevent other processes of this user from tracing this one and from reading its environment."""
     prctl(_PR_SET_DUMPABLE, 0)
 
 
@@ -67,17 +70,17 @@ def _show_memory() -> None:
 
 
 def refuse_privileges() -> None:
-    """No setuid program gives the script more rights; root loses the rights that could undo the isolation."""
+    """Deny new rights by setuid programs, and take from root the rights that could undo the isolation."""
     for capability in range(_LAST_CAPABILITY + 1):
-        if capability not in _KEPT_CAPABILITIES:
+        if capability not in _RETAINED_CAPABILITIES:
             # Fails for capabilities that the kernel does not know and for users that have none.
             _libc.prctl(_PR_CAPBSET_DROP, ctypes.c_ulong(capability), 0, 0, 0)
     prctl(_PR_SET_NO_NEW_PRIVS, 1)
 
 
 def map_user(uid: int, gid: int) -> None:
-    """In a new user namespace: the script keeps its user."""
-    # The files of a process that is hidden belong to root: it could not write its own maps.
+    """Map the user in a new user namespace to itself, so that the script keeps its user."""
+    # The /proc files of a hidden process belong to root: it could not write its own maps.
     _show_memory()
     for path, text in (
         ("/proc/self/setgroups", "deny"),
@@ -91,18 +94,18 @@ def map_user(uid: int, gid: int) -> None:
 
 
 def _mount(source: str, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
-    encoded = [None if each is None else os.fsencode(each) for each in (source, target, kind, data)]
+    encoded = [None if argument is None else os.fsencode(argument) for argument in (source, target, kind, data)]
     result = _libc.mount(encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
     _check(result, f"mount {target}")
 
 
 def separate_mounts() -> None:
-    """Later mounts of this process are seen by itself and its children only."""
+    """Make later mounts visible only to this process and its children."""
     _mount("none", "/", None, _MS_REC | _MS_PRIVATE)
 
 
 def mount_proc() -> None:
-    """`/proc` of the own process namespace: no other process can be seen."""
+    """Mount `/proc` of this process namespace, which shows no other processes."""
     _mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
 
 
@@ -120,7 +123,7 @@ def limit_resources(limits: dict[str, int | None]) -> None:
         if value is not None:
             which = getattr(resource, f"RLIMIT_{name}")
             soft, hard = resource.getrlimit(which)
-            # At the hard limit of processor time the kernel kills; before that a signal says what happened.
+            # At the soft limit of processor time the kernel sends SIGXCPU, which names the cause; then SIGKILL.
             above = _CPU_MARGIN_S if name == "CPU" else 0
             resource.setrlimit(which, (_lower(soft, value), _lower(hard, value + above)))
 

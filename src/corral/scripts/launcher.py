@@ -13,7 +13,7 @@ _HOST_VARIABLES = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV", "TZ")
 
 
 class HostUnavailable(Exception):
-    """The script host cannot be started."""
+    """Raised if the script host cannot be started."""
 
 
 @dataclass(slots=True)
@@ -44,7 +44,7 @@ class ScriptHost:
         return None if self._process is None else self._process.pid
 
     async def start(self, request: StartRequest) -> ScriptPipes:
-        """Start a script; the report pipe says how it ended."""
+        """Start a script and return its pipes. The report pipe delivers its end."""
         async with self._starting:
             try:
                 try:

@@ -13,15 +13,15 @@ class ScriptNetwork(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """Variables such as HTTP_PROXY that the script gets."""
+        """Return variables for the script, such as HTTP_PROXY."""
         ...
 
     def stats(self) -> dict[str, Any]:
-        """Requests, statuses and bytes by host; empty where nothing is counted."""
+        """Return requests, statuses and bytes by host; empty if nothing is counted."""
         ...
 
     def find_fault(self) -> ScriptFault | None:
-        """What the traffic shows about a script that failed: rate_limited, blocked, network."""
+        """Return why a script failed, as its traffic shows: rate_limited, blocked, network."""
         ...
 
 

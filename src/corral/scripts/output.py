@@ -16,7 +16,7 @@ class LineReader(Protocol):
 
 
 class LineSplitter:
-    """Splits chunks into lines. Of a line that is too long only the beginning is passed on, marked as cut."""
+    """Splits chunks into lines. Of a line that is too long, it passes on only the beginning, marked as cut."""
 
     def __init__(self, read_line: LineReader) -> None:
         self._read_line = read_line
@@ -53,7 +53,7 @@ class LineSplitter:
         self._is_skipping = False
 
     def finish(self) -> None:
-        """A last line without a newline."""
+        """Pass on a last line without a newline."""
         if self._rest and not self._is_skipping:
             self._read_line(bytes(self._rest))
         self._rest.clear()
@@ -62,19 +62,21 @@ class LineSplitter:
 class Tail:
     """The last bytes of a stream, and how many there were."""
 
-    def __init__(self, most: int = TAIL_BYTES) -> None:
-        self._most = most
-        self._kept = b""
+    def __init__(self, max_bytes: int = TAIL_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._end = b""
         self.bytes = 0
 
     def feed(self, chunk: bytes) -> None:
         self.bytes += len(chunk)
-        self._kept = chunk[-self._most :] if len(chunk) >= self._most else (self._kept + chunk)[-self._most :]
+        self._end = (
+            chunk[-self._max_bytes :] if len(chunk) >= self._max_bytes else (self._end + chunk)[-self._max_bytes :]
+        )
 
     def text(self) -> str:
-        text = self._kept.decode("utf-8", "replace")
-        # The first character may be the rest of one that was cut.
-        return text.lstrip("\ufffd") if self.bytes > self._most else text
+        text = self._end.decode("utf-8", "replace")
+        # The first bytes may be the rest of a character that was cut.
+        return text.lstrip("\ufffd") if self.bytes > self._max_bytes else text
 
 
 class PipeReader:

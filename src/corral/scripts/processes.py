@@ -1,4 +1,7 @@
-"""The processes of a script, as /proc lists them. Loaded by the script host: the standard library only."""
+"""The processes of a script, as /proc lists them.
+
+The script host loads this module, so it uses the standard library only.
+"""
 
 import contextlib
 import os
@@ -9,14 +12,14 @@ _PAGE_MIB = 4096 / 2**20
 
 
 class ProcessTree:
-    """The descendants of this process. With a process namespace of its own they are all other processes of /proc."""
+    """The descendants of this process. In its own process namespace, these are all other processes of /proc."""
 
     def __init__(self, *, owns_proc: bool) -> None:
         self._owns_proc = owns_proc
         self._me = os.getpid()
 
     def list_pids(self) -> list[int]:
-        """Processes that have not ended; zombies wait for their parent only."""
+        """Return the processes that have not ended; zombies only wait for their parent."""
         if self._owns_proc:
             pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
         else:
@@ -24,7 +27,7 @@ class ProcessTree:
         return [pid for pid in pids if pid != self._me and _read_state(pid)[0] not in "ZX"]
 
     def memory_mib(self, pids: list[int]) -> float:
-        """Resident memory without pages that are shared through files."""
+        """Return the resident memory without shared pages."""
         total = 0
         for pid in pids:
             with contextlib.suppress(OSError, ValueError, IndexError):
@@ -34,7 +37,7 @@ class ProcessTree:
         return total * _PAGE_MIB
 
     def kill_all(self) -> None:
-        """Until none is left. In a process namespace one signal reaches all of them, also while they fork."""
+        """Kill all processes. In a process namespace one signal reaches all of them, also while they fork."""
         if self._owns_proc:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(-1, signal.SIGKILL)
@@ -51,7 +54,7 @@ class ProcessTree:
 
 
 def _read_state(pid: int) -> tuple[str, int]:
-    """The state letter and the parent."""
+    """Return the state letter and the parent of a process."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
             fields = file.read().rpartition(b")")[2].split()
@@ -61,19 +64,19 @@ def _read_state(pid: int) -> tuple[str, int]:
 
 
 def _descendants(pid: int) -> Iterator[int]:
-    """All processes below this one, from the lists of children that the kernel keeps, else from all of /proc."""
+    """Yield all processes below this one, from the kernel's lists of children, else from all of /proc."""
     if os.path.exists(f"/proc/{pid}/task/{pid}/children"):  # noqa: PTH110
         yield from _walk_children(pid)
         return
     parents = {int(name): _read_state(int(name))[1] for name in os.listdir("/proc") if name.isdigit()}  # noqa: PTH208
-    found = {pid}
-    while more := {each for each, parent in parents.items() if parent in found} - found:
-        found |= more
-    yield from found - {pid}
+    descendants = {pid}
+    while more := {child for child, parent in parents.items() if parent in descendants} - descendants:
+        descendants |= more
+    yield from descendants - {pid}
 
 
 def _walk_children(pid: int) -> Iterator[int]:
-    """Without recursion: a chain of forks may be long."""
+    """Yield all descendants, without recursion: a chain of forks may be long."""
     waiting = [pid]
     while waiting:
         children = list(_children_of(waiting.pop()))
@@ -82,7 +85,7 @@ def _walk_children(pid: int) -> Iterator[int]:
 
 
 def _children_of(pid: int) -> Iterator[int]:
-    """Each thread has children of its own."""
+    """Yield the children of a process; each thread has its own."""
     with contextlib.suppress(OSError):
         for thread in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
             with open(f"/proc/{pid}/task/{thread}/children", "rb") as file:  # noqa: PTH123
@@ -90,7 +93,7 @@ def _children_of(pid: int) -> Iterator[int]:
 
 
 def count_processes_of_user() -> int:
-    """What RLIMIT_NPROC counts, nearly: it counts threads as well."""
+    """Return about the number that RLIMIT_NPROC counts: the threads of all processes of the user."""
     uid, count = os.getuid(), 0
     for name in os.listdir("/proc"):  # noqa: PTH208
         if name.isdigit():

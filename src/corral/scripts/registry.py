@@ -19,7 +19,7 @@ FOLDERS = ("scripts/etl", "scripts/scrapers", "scripts")
 _PYTHON = (".py",)
 _NODE = (".js", ".mjs", ".cjs")
 _SHELL = (".sh",)
-# Of two files of one name in a folder, the first of these.
+# If two files in a folder have one name, the first of these suffixes wins.
 _SUFFIXES = (*_PYTHON, *_NODE, *_SHELL, "")
 _MAX_CONFIG_BYTES = 8 * 1024 * 1024
 
@@ -61,32 +61,32 @@ class ScraperRegistry:
         return tuple(self._scrapers)
 
     def describe(self, name: str) -> ScraperSpec:
-        """What the configuration says about a scraper of `names`, without its command."""
+        """Return the configuration of a scraper in `names`, without its command."""
         return self._scrapers[name]
 
     def find(self, name: str) -> ScraperSpec:
-        """The scraper with the command that starts its script now.
+        """Return the scraper with the command that starts its script.
 
-        ScraperNotFound says where the registry looked; ScriptNotRunnable why a script that exists is refused.
+        Raise ScraperNotFound with the paths that were searched, or ScriptNotRunnable if the script is refused.
         """
         spec = self._scrapers.get(name) if SCRAPER_NAME.fullmatch(name) else None
         if spec is None:
-            raise ScraperNotFound(name, _places(name) if SCRAPER_NAME.fullmatch(name) else FOLDERS)
+            raise ScraperNotFound(name, _candidate_paths(name) if SCRAPER_NAME.fullmatch(name) else FOLDERS)
         path = self._paths.get(name)
         if path is None or not path.exists():
-            raise ScraperNotFound(name, (spec.script,) if spec.script else _places(name), is_configured=True)
+            raise ScraperNotFound(name, (spec.script,) if spec.script else _candidate_paths(name), is_configured=True)
         script = self._check(name, path)
         return replace(spec, command=choose_command(script))
 
     def _check(self, name: str, path: Path) -> Path:
-        """The resolved path; the file may have been replaced since the registry was built."""
+        """Return the resolved path. Check it here: the file may have changed since the registry was built."""
         resolved = path.resolve()
         if not resolved.is_relative_to(self._root):
             raise ScriptNotRunnable(f"the script of {name} lies outside of {self._root}", field="script")
-        about = resolved.stat()
-        if not stat.S_ISREG(about.st_mode):
+        status = resolved.stat()
+        if not stat.S_ISREG(status.st_mode):
             raise ScriptNotRunnable(f"the script of {name} is no regular file: {resolved}", field="script")
-        if about.st_mode & stat.S_IWOTH or (about.st_mode & stat.S_IWGRP and not _is_private_group(about)):
+        if status.st_mode & stat.S_IWOTH or (status.st_mode & stat.S_IWGRP and not _is_private_group(status)):
             raise ScriptNotRunnable(
                 f"the script of {name} can be changed by other users: {resolved}",
                 field="script",
@@ -95,17 +95,17 @@ class ScraperRegistry:
         return resolved
 
 
-def _is_private_group(about: os.stat_result) -> bool:
-    """Whether the group of a file is that of its owner alone, as many systems make it: then group means owner."""
+def _is_private_group(status: os.stat_result) -> bool:
+    """Return whether the group of a file has its owner as the only member, as on many systems."""
     try:
-        owner, group = pwd.getpwuid(about.st_uid), grp.getgrgid(about.st_gid)
+        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
     except KeyError:
         return False
-    return owner.pw_gid == about.st_gid and set(group.gr_mem) <= {owner.pw_name}
+    return owner.pw_gid == status.st_gid and set(group.gr_mem) <= {owner.pw_name}
 
 
 def choose_command(script: Path) -> tuple[str, ...]:
-    """How a script is started: by the interpreter of its suffix, else by itself."""
+    """Return the command that starts a script: the interpreter for its suffix, or the script itself."""
     path = str(script)
     if script.suffix in _PYTHON:
         return (find_python(), path)
@@ -120,24 +120,24 @@ def choose_command(script: Path) -> tuple[str, ...]:
 
 
 def find_python() -> str:
-    """The Python of the activated virtual environment, else the one that runs Corral."""
+    """Return the Python of the activated virtual environment, else the one that runs Corral."""
     active = Path(os.environ.get("VIRTUAL_ENV") or "/nonexistent") / "bin/python"
     return str(active) if active.exists() else sys.executable
 
 
-def _places(name: str) -> tuple[str, ...]:
+def _candidate_paths(name: str) -> tuple[str, ...]:
     return tuple(f"{folder}/{name}.py" for folder in FOLDERS)
 
 
 def _list_folders(root: Path) -> Iterator[tuple[str, Path]]:
-    """Every script of the folders by its name; the first folder wins."""
+    """Yield every script of the folders by its name; the first folder wins."""
     seen: set[str] = set()
     for folder in FOLDERS:
         try:
             files = [path for path in (root / folder).iterdir() if path.is_file() and _is_script(path)]
         except OSError:
             continue
-        for path in sorted(files, key=lambda each: _SUFFIXES.index(each.suffix)):
+        for path in sorted(files, key=lambda file: _SUFFIXES.index(file.suffix)):
             if path.stem not in seen and SCRAPER_NAME.fullmatch(path.stem):
                 seen.add(path.stem)
                 yield path.stem, path
@@ -148,7 +148,7 @@ def _is_script(path: Path) -> bool:
 
 
 def _read_yaml(path: Path) -> Any:
-    import yaml  # noqa: PLC0415 - idle processes need none
+    import yaml  # noqa: PLC0415 - idle processes do not need it
 
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What the script host is asked to start, and what it reports. JSON, passed in memory files and pipes."""
+"""The request to start a script, as JSON in a memory file, and the commands to its keeper."""
 
 import json
 import os
@@ -9,9 +9,9 @@ STOP_GRACE_S = 5.0
 LEFTOVER_GRACE_S = 2.0
 RESULT_FD = 3
 
-# Commands to a keeper, one byte each, followed by nothing. EOF means that the worker is gone.
+# Commands to a keeper, one byte each, followed by nothing. EOF means that the worker has ended.
 STOP_OUTPUT, STOP_RECORDS, STOP_CANCELLED, STOP_INTERRUPTED, STOP_KILLED = b"o", b"r", b"c", b"i", b"k"
-# By the signal that a cancel names; any other cancel begins with SIGTERM.
+# Commands by the signal that a cancel names; any other cancel begins with SIGTERM.
 STOP_BY_SIGNAL = {"SIGINT": STOP_INTERRUPTED, "SIGKILL": STOP_KILLED}
 
 
@@ -38,7 +38,7 @@ class StartRequest:
 
 
 def write_memory_file(data: bytes) -> int:
-    """A descriptor with this content; a message over a socket is limited in size."""
+    """Return a descriptor with this content, because a message over a socket is limited in size."""
     descriptor = os.memfd_create("corral-script")
     view = memoryview(data)
     while view:

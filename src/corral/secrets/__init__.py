@@ -1,1 +1,1 @@
-"""Encryption of what must not be readable at rest."""
+"""Encryption at rest."""

@@ -44,7 +44,7 @@ class Keyring:
     @classmethod
     def parse(cls, texts: Iterable[str]) -> "Keyring":
         """Parse base64 keys; ValueError never quotes a key."""
-        return cls([_key(text) for text in texts])
+        return cls([_parse_key(text) for text in texts])
 
     def texts(self) -> list[str]:
         return [base64.b64encode(key.reveal()).decode() for key in self._keys.values()]
@@ -60,17 +60,17 @@ class Keyring:
             raise KeyMissing(kid) from None
 
     def with_new(self) -> "Keyring":
-        return Keyring([_fresh(), *self._keys.values()])
+        return Keyring([_new_key(), *self._keys.values()])
 
     def without(self, kids: Iterable[str]) -> "Keyring":
-        gone = set(kids)
-        return Keyring([key for kid, key in self._keys.items() if kid not in gone])
+        removed = set(kids)
+        return Keyring([key for kid, key in self._keys.items() if kid not in removed])
 
     # -- sealing -------------------------------------------------------------------------------------
 
     def seal(self, state: SessionState, *, job_id: str, session_id: str, version: int) -> SealedSession:
         bound = _session_context(job_id, session_id, version)
-        data_key = _fresh()
+        data_key = _new_key()
         kid = self.kids[0]
         return SealedSession(
             id=session_id,
@@ -97,16 +97,16 @@ class Keyring:
 
     def seal_text(self, text: Secret[str], bound: str) -> str:
         """Return `kid.wrapped_key.box`. It opens only with the same `bound` text."""
-        data_key, kid, to = _fresh(), self.kids[0], _text_context(bound)
-        wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(to, kid))
-        return f"{kid}.{wrapped}.{_encrypt(data_key, text.reveal().encode(), to)}"
+        data_key, kid, context = _new_key(), self.kids[0], _text_context(bound)
+        wrapped = _encrypt(self.key(kid), data_key.reveal(), _key_context(context, kid))
+        return f"{kid}.{wrapped}.{_encrypt(data_key, text.reveal().encode(), context)}"
 
     def open_text(self, sealed: str, bound: str) -> Secret[str]:
         kid, _, rest = sealed.partition(".")
         wrapped, _, box = rest.partition(".")
-        to = _text_context(bound)
-        data_key: Secret[bytes] = Secret(_decrypt(self.key(kid), wrapped, _key_context(to, kid)))
-        return Secret(_decrypt(data_key, box, to).decode())
+        context = _text_context(bound)
+        data_key: Secret[bytes] = Secret(_decrypt(self.key(kid), wrapped, _key_context(context, kid)))
+        return Secret(_decrypt(data_key, box, context).decode())
 
     def _data_key(self, sealed: SealedSession, bound: bytes) -> Secret[bytes]:
         wrapping = _key_context(bound, sealed.kid)
@@ -114,7 +114,7 @@ class Keyring:
 
 
 class Vault:
-    """Where the keys of this installation are: the environment, or a private file in the data folder."""
+    """The keys of this installation, in the environment or in a private file in the data folder."""
 
     def __init__(self, path: Path, from_environment: Secret[str] | None = None) -> None:
         self._path = path
@@ -151,11 +151,11 @@ class Vault:
             return found
         if not self.is_file:
             raise BadConfiguration([f"{self.location} holds no key; make one with `{HOW_TO_MAKE}`"])
-        made = found.with_new()
+        created = found.with_new()
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = self._write_part(made)
+        part = self._write_part(created)
         try:
-            # A link is created once: of two processes that start together, one finds the key of the other.
+            # `link` does not overwrite: of two processes that start together, one uses the key of the other.
             os.link(part, self._path)
         except FileExistsError:
             found = self.keys()
@@ -164,7 +164,7 @@ class Vault:
             return found
         finally:
             part.unlink()
-        return made
+        return created
 
     def keep(self, keys: Keyring) -> None:
         """Replace the key file atomically."""
@@ -184,7 +184,7 @@ class Vault:
         if mode & _OTHERS:
             raise BadConfiguration(
                 [
-                    f"{self._path} holds the key of the vault and others may read it (mode {mode & 0o777:04o}); "
+                    f"{self._path} holds the key of the vault, but other users can read it (mode {mode & 0o777:04o}); "
                     f"run `chmod 600 {self._path}`, and `corral session rotate` if others can log in here"
                 ]
             )
@@ -206,7 +206,7 @@ def check_keys(keys: Keyring, used: dict[str, int], where: str) -> None:
 
 
 class KeySource:
-    """The vault as a node sees it: read again only when a run needs a key that the node does not know."""
+    """Reads the vault again only when a run needs a key that the node does not know."""
 
     def __init__(self, read: Callable[[], Keyring], first: Keyring) -> None:
         self._read = read
@@ -230,11 +230,11 @@ def kid_of(key: Secret[bytes]) -> str:
     return hashlib.sha256(b"corral vault key" + key.reveal()).hexdigest()[:16]
 
 
-def _fresh() -> Secret[bytes]:
+def _new_key() -> Secret[bytes]:
     return Secret(os.urandom(_KEY_BYTES))
 
 
-def _key(text: str) -> Secret[bytes]:
+def _parse_key(text: str) -> Secret[bytes]:
     try:
         raw = base64.b64decode(text.strip(), validate=True)
     except (binascii.Error, ValueError):
@@ -281,9 +281,8 @@ def _decrypt(key: Secret[bytes], text: str, bound: bytes) -> bytes:
 
     try:
         raw = base64.b64decode(text, validate=True)
-        if (
-            base64.b64encode(raw).decode() != text
-        ):  # the last character has bits that decoding ignores, so two texts could decode to the same bytes
+        # Decoding ignores some bits of the last character, so two texts could decode to the same bytes.
+        if base64.b64encode(raw).decode() != text:
             raise ValueError(text)
         return _cipher(key).decrypt(raw[:_NONCE_BYTES], raw[_NONCE_BYTES:], bound)
     except (InvalidTag, binascii.Error, ValueError):

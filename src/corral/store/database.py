@@ -24,8 +24,9 @@ class Database(Protocol):
 
 
 async def write_unless_moved(database: Database, op: Callable[[Tx], T], lost: T) -> T:
-    """Write under a lease; return `lost` if the database was migrated: its runs are queued there, so every lease is
-    lost.
+    """Write under a lease; return `lost` if the database was migrated.
+
+    The migration requeues all runs in the new database, so every lease is lost.
     """
     try:
         return await database.write(op, essential=True)

@@ -1,4 +1,4 @@
-"""Commit points for crash tests: commits are counted, and the process can be killed before or after a given one."""
+"""Commit points for crash tests: they count commits and can kill the process before or after one of them."""
 
 import os
 import signal
@@ -13,20 +13,21 @@ class CommitPoints:
     def __init__(self) -> None:
         side, _, number = os.environ.get(_VARIABLE, "").partition(":")
         self._side = side
-        self._at = int(number) if number else 0
+        self._crash_at = int(number) if number else 0
         self._count_file = os.environ.get(_COUNT_VARIABLE)
-        self._passed = 0
+        self._commits = 0
 
-    def passing(self, commit: Callable[[], None]) -> None:
-        if not self._at and self._count_file is None:
+    def perform(self, commit: Callable[[], None]) -> None:
+        """Commit; kill the process before or after if this is the commit to crash at."""
+        if not self._crash_at and self._count_file is None:
             commit()
             return
-        self._passed += 1
-        if self._passed == self._at and self._side == "before":
+        self._commits += 1
+        if self._commits == self._crash_at and self._side == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         commit()
         if self._count_file is not None:
             with Path(self._count_file).open("ab") as file:
                 file.write(b".")
-        if self._passed == self._at and self._side == "after":
+        if self._commits == self._crash_at and self._side == "after":
             os.kill(os.getpid(), signal.SIGKILL)

@@ -86,7 +86,7 @@ def from_json(value: Any) -> Any:
 
 
 def run_of(row: Row) -> Run:
-    """Unpack by position, in column order, because every claim does this."""
+    """Return a run. The row is unpacked by position, in column order, because every claim does this."""
     (
         id_, job_id, kind, state, priority, attempt, max_attempts, requested, resolved, payload, epoch, losses, suspect,
         due_at, created_at, hold, owner, lease_until, started_at, finished_at, code, detail, message, stats, attempts,

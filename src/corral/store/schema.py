@@ -16,7 +16,7 @@ _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 def check_version(found: str | None, where: str) -> bool:
-    """True if the schema is current, False if it needs migration; raises for a newer one."""
+    """Return True if the schema is current, False if it needs migration; raise StorageUnusable for a newer one."""
     if found is not None and found not in _KNOWN:
         raise StorageUnusable(
             f"{where} has schema version {found}; this version of Corral knows only up to {HEAD}",
@@ -28,7 +28,7 @@ def check_version(found: str | None, where: str) -> bool:
 def version_lost(where: str) -> StorageUnusable:
     """Return the error for tables without a version: a guess could damage them."""
     return StorageUnusable(
-        f"{where} does not say which schema version it has (its table alembic_version is empty)",
+        f"{where} has no schema version (its table alembic_version is empty)",
         hint="restore a backup; nothing was changed",
     )
 

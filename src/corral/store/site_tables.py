@@ -1,4 +1,4 @@
-"""The tables of configured sites and of scraping sessions: see domain/site_config and domain/site_sessions."""
+"""The tables of site configurations, campaigns and alert channels."""
 
 import sqlalchemy as sa
 
@@ -30,7 +30,7 @@ campaign_sites = sa.Table(
     metadata,
     sa.Column("campaign_id", sa.Text, primary_key=True),
     sa.Column("site", sa.Text, primary_key=True),
-    sa.Column("place", sa.Integer, nullable=False),  # order in which the sites were given
+    sa.Column("place", sa.Integer, nullable=False),  # index of the site in the request
     sa.Column("run_id", sa.Text, nullable=False),
     sa.Column("waits_for", Document, nullable=False),
     sa.Column("released_at", Millis),  # null while it waits for other sites

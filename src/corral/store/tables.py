@@ -233,7 +233,7 @@ crawl_host_owners = sa.Table(
     sa.Column("run_id", sa.Text, primary_key=True),
     sa.Column("host_key", sa.Text, primary_key=True),
     sa.Column("helper", sa.SmallInteger, nullable=False),
-    # 0: the helper has it; 1: the crawl run still reads its pages; 2: the helper has not been told yet
+    # 0: the helper has it; 1: the crawl run still reads its pages; 2: the helper does not know it yet
     sa.Column("handover_state", sa.SmallInteger, nullable=False),
 )
 
@@ -326,7 +326,7 @@ hosts = sa.Table(
     sa.Column("failures", sa.Integer, nullable=False),
     sa.Column("opened_at", Millis),  # since when its breaker is open
     sa.Column("probed_at", Millis),  # when the probe in flight was sent
-    sa.Column("blocked_until", Millis, nullable=False),  # as the host asked by Retry-After
+    sa.Column("blocked_until", Millis, nullable=False),  # from the host's Retry-After
     # The pace that a person has set.
     sa.Column("concurrency", sa.Integer),
     sa.Column("delay_ms", sa.Integer),

@@ -24,7 +24,7 @@ class FeedGaps:
 
     # A position that is missing up to here will never appear.
     settled: int = 0
-    # Positions up to the first number were taken by transactions numbered below the second.
+    # Positions up to the first number were assigned to transactions numbered below the second.
     waiting: tuple[int, int] | None = None
 
 
@@ -96,10 +96,10 @@ def _binding(compiled: SQLCompiler) -> Bind:
     if not names:
         return lambda _: ()
     if constants:
-        return lambda given: tuple([constants[name] if name in constants else given[name] for name in names])
+        return lambda params: tuple([constants[name] if name in constants else params[name] for name in names])
     if len(names) == 1:
         [only] = names
-        return lambda given: (given[only],)
+        return lambda params: (params[only],)
     return itemgetter(*names)
 
 
@@ -121,9 +121,9 @@ def is_state(column: sa.ColumnElement[Any], state: str) -> sa.ColumnElement[bool
     return column == text
 
 
-def values(**given: Any) -> dict[str, Any]:
+def values(**params: Any) -> dict[str, Any]:
     """Return the values of parameters made with `param`."""
-    return given
+    return params
 
 
 def insert_params(table: sa.Table, *, without: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Supervise the processes of an installation: plan, start, watch, stop.
 
-`Orchestrator` stands above the wiring, which this package may not know; it is imported here on first access for it.
+`Orchestrator` is imported on first access: it uses the wiring, which this package must not import.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -20,12 +20,12 @@ _DATABASE_S = 5
 _POSTGRES_PORT = 5432
 _SSL_REQUEST = (8).to_bytes(4, "big") + (80877103).to_bytes(4, "big")
 INSTANCE_KEY = "corral:instance"
-# Longer than any pause of a supervisor; the claim of an installation that moved away expires soon.
+# Longer than any pause of a supervisor, and short enough that the claim of an installation that moved expires soon.
 _INSTANCE_S = 3600
 
 
 def redis_health(url: str) -> ServiceHealth:
-    """Check Redis with PING and a write. A missing Redis can be started; any other problem has to be fixed first."""
+    """Check Redis with PING and a write. A missing Redis can be started; a person has to fix any other problem."""
     try:
         with _client(url) as client:
             client.ping()
@@ -33,7 +33,7 @@ def redis_health(url: str) -> ServiceHealth:
     except redis.exceptions.RedisError as error:
         return _redis_problem(url, error)
     except ValueError:
-        what = f"the address of the Redis at {place_of(url)} cannot be understood; write redis://HOST:PORT/NUMBER"
+        what = f"the address of the Redis at {address_of(url)} is malformed; write redis://HOST:PORT/NUMBER"
         return ServiceHealth(is_well=False, problem=what, hopeless=True)
     return WELL
 
@@ -42,30 +42,30 @@ def redis_health(url: str) -> ServiceHealth:
 _REFUSALS: tuple[tuple[type[Exception], str], ...] = (
     (redis.exceptions.AuthenticationError, "asks for a password (NOAUTH); write redis://:PASSWORD@HOST:PORT/NUMBER"),
     (redis.exceptions.ReadOnlyError, "is a read-only replica (READONLY); name the primary instead"),
-    (redis.exceptions.NoPermissionError, "does not let this user read and write (NOPERM); give it the right to"),
-    (redis.exceptions.ResponseError, "takes no writes"),
+    (redis.exceptions.NoPermissionError, "does not allow this user to read and write (NOPERM); grant it both"),
+    (redis.exceptions.ResponseError, "refuses writes"),
 )
 
 
 def _redis_problem(url: str, error: redis.exceptions.RedisError) -> ServiceHealth:
-    at = f"the Redis at {place_of(url)}"
+    at = f"the Redis at {address_of(url)}"
     if isinstance(error, redis.exceptions.BusyLoadingError):
         return ServiceHealth(is_well=False, problem=f"{at} is still loading its data (LOADING)", is_there=True)
-    said = next((said for kind, said in _REFUSALS if isinstance(error, kind)), None)
-    if said is not None:
+    refusal = next((refusal for kind, refusal in _REFUSALS if isinstance(error, kind)), None)
+    if refusal is not None:
         more = f" ({str(error)[:200]})" if type(error) is redis.exceptions.ResponseError else ""
-        return ServiceHealth(is_well=False, problem=f"{at} {said}{more}", hopeless=True)
+        return ServiceHealth(is_well=False, problem=f"{at} {refusal}{more}", hopeless=True)
     if isinstance(error, redis.exceptions.ConnectionError | redis.exceptions.TimeoutError):
         if "connecting" in str(error).lower():
-            return ServiceHealth(is_well=False, problem=f"no Redis answers at {place_of(url)}")
-        what = f"something listens at {place_of(url)} and does not answer as a Redis does; name another port"
+            return ServiceHealth(is_well=False, problem=f"no Redis answers at {address_of(url)}")
+        what = f"the server at {address_of(url)} does not answer like Redis; name another port"
         return ServiceHealth(is_well=False, problem=what, is_there=True)
-    what = f"what answers at {place_of(url)} is no Redis; name another port"
+    what = f"the server at {address_of(url)} is not Redis; name another port"
     return ServiceHealth(is_well=False, problem=what, hopeless=True)
 
 
-def place_of(url: str) -> str:
-    """Return the URL without its credentials."""
+def address_of(url: str) -> str:
+    """Return the host and port of the URL, without its credentials."""
     parts = urlsplit(url)
     host = parts.hostname or parts.path
     return f"{host}:{parts.port}" if parts.port else host
@@ -83,13 +83,13 @@ def _client(url: str) -> Iterator["redis.Redis"]:
 
 def claim_instance(url: str, identity: str, about: str) -> str | None:
     """Claim this Redis database for the installation; return the claim of another installation, if there is one."""
-    told = json.dumps({"identity": identity, "about": about})
+    claim = json.dumps({"identity": identity, "about": about})
     try:
         with _client(url) as client:
-            if client.set(INSTANCE_KEY, told, nx=True, ex=_INSTANCE_S):
+            if client.set(INSTANCE_KEY, claim, nx=True, ex=_INSTANCE_S):
                 return None
-            found = client.get(INSTANCE_KEY)
-            other = json.loads(found) if isinstance(found, bytes) else {}
+            stored = client.get(INSTANCE_KEY)
+            other = json.loads(stored) if isinstance(stored, bytes) else {}
             if not isinstance(other, dict) or other.get("identity") != identity:
                 return str(other.get("about") if isinstance(other, dict) else other)[:200]
             client.expire(INSTANCE_KEY, _INSTANCE_S)
@@ -99,51 +99,51 @@ def claim_instance(url: str, identity: str, about: str) -> str | None:
 
 
 def has_listeners(url: str) -> bool:
-    """Return whether anyone subscribes to Celery's control channel: without subscribers no worker will answer."""
+    """Return whether Celery's control channel has subscribers: without any, no worker will answer."""
     with _client(url) as client:
         return bool(client.pubsub_numpat() or client.pubsub_channels())
 
 
 def postgres_answers(url: str) -> ServiceHealth:
     """Check that a PostgreSQL server answers, with the shortest message of its protocol: the driver takes 7 MB."""
-    places = _postgres_places(url)
-    if not places:  # the driver may combine the address with other settings
+    addresses = _postgres_addresses(url)
+    if not addresses:  # several hosts, or an address that the driver takes from other settings
         return postgres_health(url)
     problems = []
-    for place in places:
+    for address in addresses:
         try:
-            with _connect_to(place) as connection:
+            with _connect_to(address) as connection:
                 connection.sendall(_SSL_REQUEST)
                 if connection.recv(1):
                     return WELL
-            problems.append("it hung up")
+            problems.append("it closed the connection")
         except OSError as error:
             problems.append(error.strerror or str(error))
-    what = f"PostgreSQL at {place_of(url)} does not answer: {'; '.join(problems)}"
+    what = f"PostgreSQL at {address_of(url)} does not answer: {'; '.join(problems)}"
     return ServiceHealth(is_well=False, problem=what)
 
 
-def _postgres_places(url: str) -> list[tuple[str, int] | str]:
-    """Return hosts with ports, and paths of sockets."""
+def _postgres_addresses(url: str) -> list[tuple[str, int] | str]:
+    """Return the host with its port, or the path of the socket; nothing if only the driver can tell."""
     parts = urlsplit(url)
-    named = parse_qs(parts.query)
+    parameters = parse_qs(parts.query)
     try:
-        port = int(named.get("port", [str(parts.port or _POSTGRES_PORT)])[0])
+        port = int(parameters.get("port", [str(parts.port or _POSTGRES_PORT)])[0])
     except ValueError:  # several hosts, each with a port
         return []
-    host = named.get("host", [parts.hostname or ""])[0]
+    host = parameters.get("host", [parts.hostname or ""])[0]
     if not host or "," in host or "," in parts.netloc:
         return []
     return [f"{host}/.s.PGSQL.{port}" if host.startswith("/") else (host, port)]
 
 
-def _connect_to(place: tuple[str, int] | str) -> socket.socket:
-    if not isinstance(place, str):
-        return socket.create_connection(place, timeout=_DATABASE_S)
+def _connect_to(address: tuple[str, int] | str) -> socket.socket:
+    if not isinstance(address, str):
+        return socket.create_connection(address, timeout=_DATABASE_S)
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.settimeout(_DATABASE_S)
-        connection.connect(place)
+        connection.connect(address)
     except OSError:
         connection.close()
         raise
@@ -159,8 +159,8 @@ def postgres_health(url: str) -> ServiceHealth:
         with psycopg.connect(plain, connect_timeout=_DATABASE_S) as connection:
             connection.execute("SELECT 1")
     except psycopg.Error as error:
-        said = " ".join(str(error).split())[:300]
-        return ServiceHealth(is_well=False, problem=f"PostgreSQL at {place_of(url)} cannot be used: {said}")
+        reason = " ".join(str(error).split())[:300]
+        return ServiceHealth(is_well=False, problem=f"PostgreSQL at {address_of(url)} cannot be used: {reason}")
     return WELL
 
 
@@ -175,7 +175,9 @@ def http_health(host: str, port: int, path: str = "/ready") -> ServiceHealth:
     finally:
         connection.close()
     return (
-        WELL if answer.status == 200 else ServiceHealth(is_well=False, problem=f"{path} says {answer.status}: {body}")
+        WELL
+        if answer.status == 200
+        else ServiceHealth(is_well=False, problem=f"{path} answers {answer.status}: {body}")
     )
 
 

@@ -16,11 +16,11 @@ from corral.supervisor import launch, logs, reaper
 from corral.supervisor.records import MARKER, ProcessRecord, ProcessRecords, start_time_of
 
 STOP_POLL_S = 0.02
-_PLAIN_PYTHON = (sys.executable, "-I", "-S")  # our two little programs need nothing else
+_PLAIN_PYTHON = (sys.executable, "-I", "-S")  # enough for launch.py and reaper.py
 
 
 class Reaper:
-    """Ensures that grandchildren do not outlive the supervisor."""
+    """Handle of the process that ends grandchildren when the supervisor dies."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -28,13 +28,13 @@ class Reaper:
 
     def guard(self, group: int) -> None:
         self._groups.add(group)
-        self._tell(f"+{group}\n")
+        self._send(f"+{group}\n")
 
     def release(self, group: int) -> None:
         self._groups.discard(group)
-        self._tell(f"-{group}\n")
+        self._send(f"-{group}\n")
 
-    def keep(self) -> None:
+    def ensure_running(self) -> None:
         """Start another reaper if it was killed."""
         if self._groups and (self._process is None or self._process.poll() is not None):
             self._start()
@@ -47,9 +47,9 @@ class Reaper:
             self._process.wait()
         self._process = None
 
-    def _tell(self, line: str) -> None:
+    def _send(self, line: str) -> None:
         if self._process is None or self._process.poll() is not None:
-            self._start()  # tell the new one about all groups
+            self._start()  # sends all groups
             return
         with contextlib.suppress(BrokenPipeError):  # the next write notices that it is gone
             self._write(line)
@@ -94,7 +94,7 @@ class Child:
 
     @property
     def exit_code(self) -> int | None:
-        """Return None while it runs, the negative signal number if a signal ended it. Its children end with it."""
+        """None while the process runs; the negative signal number if a signal ended it. Its children end with it."""
         with self._ending:
             if self._process.returncode is None and self._has_ended():
                 self._reap()
@@ -105,17 +105,17 @@ class Child:
             self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """Send KILL to it and its children."""
+        """Send KILL to the process and its children."""
         with self._ending:
             self._reap()
 
     def _has_ended(self) -> bool:
-        """Read without reaping the process: until then the kernel cannot reuse its pid."""
+        """Return whether the process has ended, without reaping it: until then the kernel cannot reuse its pid."""
         try:
-            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            exit_info = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
             return True
-        return found is not None
+        return exit_info is not None
 
     def _reap(self) -> None:
         if self._process.returncode is None:
@@ -153,17 +153,18 @@ def spawn(
     records: ProcessRecords,
     guard: Reaper,
 ) -> Child:
-    """Start a program that waits until it is on record. To be called from a thread that lives as long as we do:
+    """Start a program that waits until it is recorded.
 
-    the kernel takes the end of the thread that started a process for the end of its parent.
+    Call this from a thread that lives as long as this process: the kernel treats the end of the thread that started a
+    process as the death of its parent.
     """
     marker = secrets.token_hex(16)
-    waits, goes = os.pipe()
+    gate_read, gate_write = os.pipe()
     sink = logs.open_log(log)
     try:
         process = subprocess.Popen(
-            [*_PLAIN_PYTHON, str(launch.__file__), str(os.getpid()), str(waits), *command],
-            pass_fds=(waits,),
+            [*_PLAIN_PYTHON, str(launch.__file__), str(os.getpid()), str(gate_read), *command],
+            pass_fds=(gate_read,),
             stdin=subprocess.DEVNULL,
             stdout=sink,
             stderr=sink,
@@ -178,9 +179,9 @@ def spawn(
         except BaseException:  # a process without a record must not run
             child.kill()
             raise
-        os.write(goes, b"!")
+        os.write(gate_write, b"!")
     finally:
         os.close(sink)
-        os.close(waits)
-        os.close(goes)
+        os.close(gate_read)
+        os.close(gate_write)
     return child

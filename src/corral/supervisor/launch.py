@@ -1,4 +1,4 @@
-"""Becomes another program once its parent has recorded that it runs: `launch.py PARENT FD COMMAND…`.
+"""Execute another program once the parent has recorded this process: `launch.py PARENT FD COMMAND…`.
 
 A separate program that needs only the standard library: with -I -S it starts in a few milliseconds.
 """
@@ -13,12 +13,12 @@ _CANNOT_START = 127
 
 
 def main(parent: str, gate: str, *command: str) -> None:
-    # It survives exec, and foreign programs do not set it themselves. On other systems the reaper has to suffice.
+    # This survives exec, and other programs do not set it themselves. Other systems than Linux have only the reaper.
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != int(parent):  # the parent died before this call
         os._exit(0)
-    if not os.read(int(gate), 1):  # or it failed before it had recorded this process
+    if not os.read(int(gate), 1):  # the parent failed before it recorded this process
         os._exit(0)
     os.close(int(gate))
     try:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 MAX_BYTES = 10 * 1024 * 1024
-_KEPT = 3
+_MAX_ROTATED = 3
 _TAIL_BYTES = 4_000
 _COPIED_BYTES = 1024 * 1024
 
@@ -26,14 +26,14 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
             return False
     except FileNotFoundError:
         return False
-    for number in range(_KEPT - 1, 0, -1):
+    for number in range(_MAX_ROTATED - 1, 0, -1):
         older = _log_path(path, number)
         if older.exists():
             older.replace(_log_path(path, number + 1))
-    with path.open("r+b") as source, _private(_log_path(path, 1)) as kept:
+    with path.open("r+b") as source, _private(_log_path(path, 1)) as rotated:
         # Copy until nothing more arrives: output between the last read and the truncation is lost.
         while chunk := source.read(_COPIED_BYTES):
-            kept.write(chunk)
+            rotated.write(chunk)
         source.truncate(0)
     return True
 

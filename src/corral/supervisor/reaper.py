@@ -1,4 +1,4 @@
-"""Ends the registered process groups when its pipe closes. Input: `+GROUP` and `-GROUP`, a line each.
+"""End the registered process groups when the input pipe closes. Input: `+GROUP` and `-GROUP`, a line each.
 
 The kernel kills our children when their supervisor dies, but not their children.
 This process does nothing else, needs only the standard library, and ignores signals.

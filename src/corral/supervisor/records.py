@@ -19,9 +19,9 @@ from corral.supervisor.plan import STOP_S
 MARKER = "CORRAL_SUPERVISED"
 LOCK = "supervisor.lock"
 _KILLED_WITHIN_S = 5.0
-_LOOKS = 10
-_LOOK_S = 0.02
-_START_FIELD = 19  # of /proc/PID/stat, counted behind the name, which may hold anything
+_LOCK_TRIES = 10
+_LOCK_POLL_S = 0.02
+_START_FIELD = 19  # of /proc/PID/stat, counted from the end of the name, which may contain any character
 
 
 class AlreadySupervised(CorralError):
@@ -112,15 +112,15 @@ class ProcessRecords:
 
 def _wait_for_lock(descriptor: int) -> bool:
     """Wait a moment for the lock: a process that checks for a supervisor holds it briefly."""
-    for _ in range(_LOOKS):
+    for _ in range(_LOCK_TRIES):
         if try_lock(descriptor):
             return True
-        time.sleep(_LOOK_S)
+        time.sleep(_LOCK_POLL_S)
     return False
 
 
 def is_supervised(folder: Path) -> bool:
-    """True while a supervisor holds the lock of this folder; the kernel releases it when the process dies."""
+    """Return whether a supervisor holds the lock of this folder; the kernel releases it when the process dies."""
     try:
         return is_locked(folder / LOCK)
     except OSError:
@@ -150,7 +150,7 @@ def end_recorded(record: ProcessRecord, stop_s: float = STOP_S) -> bool:
 
 
 def _kill_group(pid: int, descriptor: int) -> None:
-    # It leads a group of its own, as everything we start does, and is held by the descriptor: the number is its own.
+    # Everything we start leads its own group, and `_has_ended` has just found this process alive.
     with contextlib.suppress(ProcessLookupError):
         if os.getpgid(pid) == pid:
             os.killpg(pid, signal.SIGKILL)
@@ -158,7 +158,7 @@ def _kill_group(pid: int, descriptor: int) -> None:
 
 
 def _has_ended(descriptor: int, within_s: float) -> bool:
-    """A descriptor of a process can be read once it has ended."""
+    """Return whether the process ends in time: its descriptor becomes readable when it has ended."""
     deadline = time.monotonic() + within_s
     while (left_s := deadline - time.monotonic()) > 0:
         if select.select([descriptor], [], [], left_s)[0]:
@@ -168,8 +168,8 @@ def _has_ended(descriptor: int, within_s: float) -> bool:
 
 def _read(path: Path) -> ProcessRecord | None:
     try:
-        told = json.loads(path.read_text())
-        return ProcessRecord(str(told["name"]), int(told["pid"]), int(told["started"]), str(told["marker"]))
+        fields = json.loads(path.read_text())
+        return ProcessRecord(str(fields["name"]), int(fields["pid"]), int(fields["started"]), str(fields["marker"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

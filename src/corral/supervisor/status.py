@@ -31,19 +31,19 @@ class ServiceStatus:
 
 
 def write_status(folder: Path, services: Sequence[ServiceStatus], began: datetime) -> None:
-    told = {"pid": os.getpid(), "started_at": _format_time(began), "updated_at": _format_time(datetime.now(UTC))}
-    write_whole(folder / _FILE, json.dumps({**told, "services": [each.document() for each in services]}))
+    header = {"pid": os.getpid(), "started_at": _format_time(began), "updated_at": _format_time(datetime.now(UTC))}
+    write_whole(folder / _FILE, json.dumps({**header, "services": [service.document() for service in services]}))
 
 
 def read_status(folder: Path) -> dict[str, Any] | None:
-    """None without a running supervisor, even if an earlier one left its file."""
+    """Return the status, or None without a running supervisor, even if an earlier one left its file."""
     if not is_supervised(folder):
         return None
     try:
-        told = json.loads((folder / _FILE).read_text())
+        document = json.loads((folder / _FILE).read_text())
     except (OSError, ValueError):
         return None
-    return told if isinstance(told, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 def _format_time(moment: datetime) -> str:

@@ -20,14 +20,14 @@ from corral.supervisor.plan import (
 )
 from corral.supervisor.status import ServiceStatus
 
-_ASK_OURS_S = 0.2  # while it starts
-_ASK_OTHERS_S = 0.5
-_ASK_AGAIN_S = 5.0
+_CHECK_OURS_S = 0.2  # while it starts
+_CHECK_OTHERS_S = 0.5
+_CHECK_AGAIN_S = 5.0
 _STALLED = 75  # exit code of a node that stalled
 
 
 class SupervisedService:
-    """Only the supervisor changes it, under its lock."""
+    """A service with its state. Only the supervisor changes it, under its lock."""
 
     def __init__(self, service: Service, log: Path) -> None:
         self.service = service
@@ -52,7 +52,7 @@ class SupervisedService:
         self._pending: Future[None] | None = None
         self._next_check = 0.0
 
-    # -- what is asked for -----------------------------------------------------------------------------
+    # -- requests ------------------------------------------------------------------------------------------
 
     def want(self) -> None:
         if self.is_wanted and not self.has_failed and self.state is not ServiceState.DOWN:
@@ -82,10 +82,10 @@ class SupervisedService:
         if self.state is not ServiceState.IDLE:
             self.enter(ServiceState.STOPPED)
 
-    # -- what happens ----------------------------------------------------------------------------------
+    # -- events --------------------------------------------------------------------------------------------
 
     def notice_exit(self, now: float) -> None:
-        """Notice that its process has ended."""
+        """Record the end of its process, if it has ended."""
         if not self.is_wanted or self.child is None or (code := self.child.exit_code) is None:
             return
         well_s = now - self._well_since if self._well_since is not None else 0.0
@@ -95,9 +95,9 @@ class SupervisedService:
         self._forget_health()
         self._why_ended = _describe_exit(code)
 
-    def too_late(self) -> None:
-        found = f" ({self._health.problem})" if self._health is not None else ""
-        self._why_ended = f"it was not healthy within {self.service.start_s:g} s{found}"
+    def fail_late_start(self) -> None:
+        problem = f" ({self._health.problem})" if self._health is not None else ""
+        self._why_ended = f"it was not healthy within {self.service.start_s:g} s{problem}"
         child, self.child = self.child, None
         if child is not None:
             child.kill()
@@ -114,7 +114,7 @@ class SupervisedService:
         self._why_ended = None
         self._forget_health()
 
-    def could_not_start(self, problem: str, *, for_good: bool = False) -> None:
+    def record_start_failure(self, problem: str, *, for_good: bool = False) -> None:
         self._failures = FIRST_TRIES if for_good else self._failures + 1
         self._ended_at = time.monotonic()
         self._why_ended = problem
@@ -135,15 +135,15 @@ class SupervisedService:
     # -- checks ----------------------------------------------------------------------------------------
 
     def check_is_due(self, now: float) -> bool:
-        is_asking = self._pending is not None and not self._pending.done()
-        nobody_to_ask = self.child is None and self.service.adopts is Adopts.NEVER
-        return not is_asking and not nobody_to_ask and now >= self._next_check
+        is_checking = self._pending is not None and not self._pending.done()
+        has_no_target = self.child is None and self.service.adopts is Adopts.NEVER
+        return not is_checking and not has_no_target and now >= self._next_check
 
-    def mark_checking(self, asked: "Future[None]", now: float) -> None:
-        self._pending = asked
-        settled = self._health is not None and self._health.is_well
-        soon_s = _ASK_OTHERS_S if self.child is None else _ASK_OURS_S
-        self._next_check = now + (_ASK_AGAIN_S if settled else soon_s)
+    def mark_checking(self, check: "Future[None]", now: float) -> None:
+        self._pending = check
+        is_well = self._health is not None and self._health.is_well
+        soon_s = _CHECK_OTHERS_S if self.child is None else _CHECK_OURS_S
+        self._next_check = now + (_CHECK_AGAIN_S if is_well else soon_s)
 
     def _forget_health(self) -> None:
         self.checks += 1
@@ -152,16 +152,16 @@ class SupervisedService:
         self._tries = 0
         self._next_check = 0.0
 
-    # -- how it stands ---------------------------------------------------------------------------------
+    # -- state ---------------------------------------------------------------------------------------------
 
     @property
     def problem(self) -> str | None:
-        """Why the service is unhealthy; None for one that was just started."""
+        """Why the service is unhealthy; None while a new process has not been well yet."""
         if self._why_ended is not None or self._health is None or self._health.is_well:
             return self._why_ended
         return self._health.problem if self._well_since is not None or self.child is None else None
 
-    def ask(self) -> ServiceHealth:
+    def run_check(self) -> ServiceHealth:
         """Check the service. Slow, so it is called without the lock."""
         child = self.child
         return self.service.check(child.pid if child is not None else None)
@@ -215,7 +215,7 @@ class SupervisedService:
 
 def _describe_exit(code: int) -> str:
     if code == _STALLED:
-        return "it stalled, and asked to be started again"
+        return "it stalled and requested a restart"
     if code >= 0:
         return f"it ended with exit code {code}"
     try:

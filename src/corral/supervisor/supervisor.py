@@ -1,7 +1,7 @@
-"""Starts services as soon as what they need is up, watches and restarts them, and stops them in reverse.
+"""Start services as soon as their needs are up, watch and restart them, and stop them in reverse order.
 
-One thread does all of that. It lives as long as this process, because the kernel ends what a thread started when that
-thread ends. The owner of the supervisor only requests services, waits for them and reads their status.
+One thread does all of that. It lives as long as this process, because the kernel ends the processes that a thread
+started when that thread ends. The owner of the supervisor requests services, waits for them and reads their status.
 """
 
 import contextlib
@@ -38,10 +38,10 @@ from corral.supervisor.supervised_service import SupervisedService
 log = structlog.get_logger()
 
 _ROUND_S = 0.1
-_MAX_NEWS = 1_000
+_MAX_CHANGES = 1_000
 _WRITE_EVERY_S = 2.0
 _TIDY_EVERY_S = 5.0
-_KEEPING_ON = (ServiceState.UP, ServiceState.UNHEALTHY, ServiceState.DOWN)
+_STARTED = (ServiceState.UP, ServiceState.UNHEALTHY, ServiceState.DOWN)
 
 
 class ServiceFailed(CorralError):
@@ -58,17 +58,17 @@ class Supervisor:
             service.name: SupervisedService(service, self._log_dir / f"{service.name}.log") for service in services
         }
         # Status changes, for the terminal. Printing may block on a full pipe, so the supervisor does not print.
-        self.news: deque[ServiceStatus] = deque(maxlen=_MAX_NEWS)
+        self.changes: deque[ServiceStatus] = deque(maxlen=_MAX_CHANGES)
         self._records = ProcessRecords(self._run_dir)
         self._reaper = Reaper()
-        self._asking = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="check")
+        self._check_pool = ThreadPoolExecutor(max(1, len(services)), thread_name_prefix="check")
         self._lock = threading.RLock()
-        self._moved = threading.Condition(self._lock)
+        self._changed = threading.Condition(self._lock)
         self._thread: threading.Thread | None = None
         self._closing = threading.Event()
         self.stop_now = threading.Event()
         self._began = datetime.now(UTC)
-        self._told: list[ServiceStatus] = []
+        self._reported: list[ServiceStatus] = []
         self._written = self._tidied = 0.0
 
     def claim(self) -> None:
@@ -76,7 +76,7 @@ class Supervisor:
         make_data_folder(self._run_dir.parent)
         self._records.claim()
 
-    # -- what the owner asks for -----------------------------------------------------------------------
+    # -- requests of the owner ------------------------------------------------------------------------------
 
     def want(self, names: Iterable[str]) -> None:
         """Request these services and those they need. Services that failed before are tried again."""
@@ -86,28 +86,28 @@ class Supervisor:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._watch, name="supervisor", daemon=True)
                 self._thread.start()
-        self._tell()
+        self._report()
 
     def wait_up(self, names: Iterable[str], unless: Callable[[], bool] = lambda: False) -> None:
         """Wait until all of these are up; raise ServiceFailed with the reason if one of them cannot start."""
         wanted = self._in_order(with_needs(names, self._services))
         while not unless():
-            with self._moved:
-                # Written before the return, so that the caller finds the same in the file.
-                told = {each.name: each.state for each in self._told}
-                failed = next((each for each in wanted if told.get(each.service.name) is ServiceState.FAILED), None)
+            with self._changed:
+                # The states of the last report: the status file has them before this call returns.
+                states = {each.name: each.state for each in self._reported}
+                failed = next((each for each in wanted if states.get(each.service.name) is ServiceState.FAILED), None)
                 if failed is not None:
                     raise _failure(failed)
-                if all(told.get(each.service.name) in _KEEPING_ON for each in wanted):
+                if all(states.get(each.service.name) in _STARTED for each in wanted):
                     return
-                self._moved.wait(_ROUND_S)
+                self._changed.wait(_ROUND_S)
 
-    def ask(self, name: str) -> bool:
+    def check_now(self, name: str) -> bool:
         """Check the service now, regardless of earlier results."""
         entry = self._entries[name]
         if entry.has_ended:
             return False
-        health = entry.ask()
+        health = entry.run_check()
         with self._lock:
             entry.record_health(health)
         return health.is_well
@@ -121,7 +121,7 @@ class Supervisor:
             return [each.status() for each in self._in_order(self._entries)]
 
     def is_running(self, name: str) -> bool:
-        """Return whether our process runs, whatever it answers."""
+        """Return whether our process runs, regardless of its health."""
         entry = self._entries[name]
         return entry.child is not None and entry.child.exit_code is None
 
@@ -159,12 +159,12 @@ class Supervisor:
         if stopping is None:
             with self._lock:
                 entry.mark_stopping()
-            self._tell()
+            self._report()
             stops[entry.service.name] = stopping = StopSequence(entry.child, entry.service.stop_s)
         if stopping.is_over(stop_now=self.stop_now.is_set()):
             with self._lock:
                 entry.mark_stopped()
-            self._tell()
+            self._report()
 
     def close(self) -> None:
         """Stop everything and end the supervision. Idempotent."""
@@ -173,7 +173,7 @@ class Supervisor:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._asking.shutdown(wait=False, cancel_futures=True)
+        self._check_pool.shutdown(wait=False, cancel_futures=True)
         self._reaper.close()
         self._records.leave()
 
@@ -197,21 +197,21 @@ class Supervisor:
             for entry in self._in_order(self._entries):
                 entry.notice_exit(now)
                 if entry.is_wanted and not entry.has_failed:
-                    needs_are_up = all(self._entries[need].state in _KEEPING_ON for need in entry.service.needs)
+                    needs_are_up = all(self._entries[need].state in _STARTED for need in entry.service.needs)
                     needs_are_up = needs_are_up and not self._is_ahead(entry.service.after, now)
                     self._act(entry, now, needs_are_up=needs_are_up)
-                    # Its check may go through a service that it needs.
+                    # Only then: the check may use a service that it needs.
                     if needs_are_up or entry.child is not None:
                         self._check(entry, now)
-        self._tell()
+        self._report()
         if now - self._tidied >= _TIDY_EVERY_S:
             self._tidied = now
-            self._reaper.keep()
+            self._reaper.ensure_running()
             for entry in self._entries.values():
                 logs.rotate(entry.log)
 
     def _is_ahead(self, names: Iterable[str], now: float) -> bool:
-        """Whether one of these is still starting and has not had its head start yet."""
+        """Return whether one of these services is still starting and within its head start."""
         starting = [self._entries[name] for name in names if self._entries[name].is_wanted]
         return any(
             each.state is ServiceState.WAITING
@@ -222,14 +222,14 @@ class Supervisor:
         )
 
     def _act(self, entry: SupervisedService, now: float, *, needs_are_up: bool) -> None:
-        seen = entry.observe(now, needs_are_up=needs_are_up)
-        step = next_step(entry.service, seen)
+        facts = entry.observe(now, needs_are_up=needs_are_up)
+        step = next_step(entry.service, facts)
         if step is NextAction.ADOPT:
             entry.mark_adopted()
         elif step is NextAction.START:
             self._start(entry)
         elif step is NextAction.FAIL and entry.child is not None:
-            entry.too_late()
+            entry.fail_late_start()
         entry.enter(display_state(entry.observe(now, needs_are_up=needs_are_up), step))
 
     def _start(self, entry: SupervisedService) -> None:
@@ -246,9 +246,9 @@ class Supervisor:
                 guard=self._reaper,
             )
         except AlreadySupervised as error:
-            entry.could_not_start(error.message, for_good=True)
+            entry.record_start_failure(error.message, for_good=True)
         except OSError as error:  # out of processes, memory or file descriptors
-            entry.could_not_start(f"it cannot be started: {error.strerror or error}")
+            entry.record_start_failure(f"it cannot be started: {error.strerror or error}")
         else:
             entry.mark_started(child)
 
@@ -257,51 +257,51 @@ class Supervisor:
         if not entry.check_is_due(now):
             return
         with contextlib.suppress(RuntimeError):  # we are closing
-            asked: Future[None] = self._asking.submit(self._run_check, entry, entry.checks)
-            entry.mark_checking(asked, now)
+            check: Future[None] = self._check_pool.submit(self._run_check, entry, entry.checks)
+            entry.mark_checking(check, now)
 
     def _run_check(self, entry: SupervisedService, number: int) -> None:
         try:
-            health = entry.ask()
+            health = entry.run_check()
         except Exception as error:
             log.error("service_check_failed", service=entry.service.name, exc_info=error)
             health = ServiceHealth(is_well=False, problem=f"the check failed ({type(error).__name__})")
-        with self._moved:
+        with self._changed:
             if entry.checks == number:  # its state has not changed in the meantime
                 entry.record_health(health)
-            self._moved.notify_all()
+            self._changed.notify_all()
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Write the status file, at once if something changed."""
-        with self._moved:
+        with self._changed:
             status = [each.status() for each in self._in_order(self._entries)]
-            before = {each.name: each for each in self._told}
+            before = {each.name: each for each in self._reported}
             changed = [each for each in status if _differs(each, before.get(each.name))]
             now = time.monotonic()
             if self._records.are_ours and (changed or now - self._written >= _WRITE_EVERY_S):
                 self._written = now
                 with contextlib.suppress(OSError):
                     write_status(self._run_dir, status, self._began)
-            self._told = status
-            self.news.extend(changed)
-            self._moved.notify_all()
+            self._reported = status
+            self.changes.extend(changed)
+            self._changed.notify_all()
 
 
 def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
-    told = (new.state, new.pid, new.problem)
-    return new.state is not ServiceState.IDLE if old is None else told != (old.state, old.pid, old.problem)
+    fields = (new.state, new.pid, new.problem)
+    return new.state is not ServiceState.IDLE if old is None else fields != (old.state, old.pid, old.problem)
 
 
 def _environment_of(service: Service) -> dict[str, str]:
-    """Return the environment of a program: settings hold secrets, so each gets only those its service names."""
+    """Return the environment of a program. Settings hold secrets, so it gets only those that its service names."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     return {**(inherited if service.inherits else {}), **service.environment()}
 
 
 def _failure(entry: SupervisedService) -> CorralError:
-    problem = entry.problem or "it was not well in time"
-    said = logs.tail(entry.log, 3) if entry.ever_started else []
-    more = f"; its last words: {' / '.join(said)}" if said else ""
+    problem = entry.problem or "it was not healthy in time"
+    last_lines = logs.tail(entry.log, 3) if entry.ever_started else []
+    more = f"; last output: {' / '.join(last_lines)}" if last_lines else ""
     hint = f"see {entry.log}" if entry.ever_started else None
     if entry.is_misconfigured:
         return BadConfiguration([f"{entry.service.name}: {problem}{more}; {hint}"])

@@ -10,7 +10,7 @@ from corral.domain.runs.queues import EVERY_QUEUE, Queue
 
 # For `/health` and the watchdog of a node; nodes find runs in the database regardless of the broker.
 _EVERY_S = 0.5
-_ANSWERS_WITHIN_S = 1.0
+_TIMEOUT_S = 1.0
 # How the client library names the list of a queue for a step of priority.
 _STEP = "\x06\x16"
 
@@ -37,25 +37,25 @@ class Broker:
             return
         async with self._client() as client:
             while True:
-                await self._ask(client)
+                await self._poll(client)
                 # The library reports a cancellation during the connect as a failed connect.
                 if (task := asyncio.current_task()) is not None and task.cancelling():
                     raise asyncio.CancelledError
                 await asyncio.sleep(_EVERY_S)
 
-    async def look(self) -> None:
+    async def poll(self) -> None:
         """Poll once."""
         if self._is_redis:
             async with self._client() as client:
-                await self._ask(client)
+                await self._poll(client)
 
     def _client(self) -> "redis.Redis":
-        limits = {"socket_timeout": _ANSWERS_WITHIN_S, "socket_connect_timeout": _ANSWERS_WITHIN_S}
+        limits = {"socket_timeout": _TIMEOUT_S, "socket_connect_timeout": _TIMEOUT_S}
         return redis.from_url(self._url, **limits)
 
-    async def _ask(self, client: "redis.Redis") -> None:
+    async def _poll(self, client: "redis.Redis") -> None:
         try:
-            async with asyncio.timeout(_ANSWERS_WITHIN_S), client.pipeline(transaction=False) as pipe:
+            async with asyncio.timeout(_TIMEOUT_S), client.pipeline(transaction=False) as pipe:
                 for name in EVERY_QUEUE:
                     for step in self._steps:
                         pipe.llen(f"{name.value}{_STEP}{step}" if step else name.value)

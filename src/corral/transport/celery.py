@@ -30,7 +30,10 @@ _SENT_WITHIN_S = 2.0
 
 
 def make_celery(broker_url: str, **more: Any) -> Celery:
-    """JSON only, acknowledged before the work, nothing delayed at the broker, no results: the lease recovers."""
+    """Return a Celery app for hints: JSON only, acknowledged before the work, without delays and results.
+
+    A lost message costs nothing, because the lease in the database recovers the run.
+    """
     app = Celery("corral", set_as_current=False)
     app.conf.update(
         broker_url=broker_url,
@@ -64,7 +67,7 @@ def make_celery(broker_url: str, **more: Any) -> Celery:
             }
         },
         beat_max_loop_interval=SWEEP_EVERY_S,
-        # No state to keep: the next sweep makes up for a missed one.
+        # Beat needs no state: the next sweep makes up for a missed one.
         beat_scheduler="celery.beat:Scheduler",
         **more,
     )
@@ -84,44 +87,44 @@ class CeleryHints:
         app.conf.broker_transport_options = options
         self._app = app
         self._unsent: deque[Hint] = deque(maxlen=_MAX_UNSENT)
-        self._news = threading.Event()
+        self._has_hints = threading.Event()
         self._stopping = threading.Event()
         self._is_down = False
-        self._producer: Any = None  # with its own connection, as long as both work
+        self._producer: Any = None  # with its own connection; None after a failure
         self._thread = threading.Thread(target=self._send_all, name="hints", daemon=True)
         self._thread.start()
 
-    def tell(self, hints: Sequence[Hint]) -> None:
+    def send(self, hints: Sequence[Hint]) -> None:
         self._unsent.extend(hints)
-        self._news.set()
+        self._has_hints.set()
 
     def close(self) -> None:
         """Send the remaining hints, if that takes only a moment."""
         self._stopping.set()
-        self._news.set()
+        self._has_hints.set()
         self._thread.join(_FLUSH_S)
 
     def _send_all(self) -> None:
         while True:
-            self._news.wait()
-            self._news.clear()
+            self._has_hints.wait()
+            self._has_hints.clear()
             while self._unsent:
                 try:
                     self._send_some()
                 except Exception:  # noqa: BLE001 - see below
-                    self._try_anew()
+                    self._reconnect()
             if self._stopping.is_set():
-                self._hang_up()
+                self._disconnect()
                 return
 
-    def _try_anew(self) -> None:
-        """Send over a new connection: the old one may belong to a broker that is gone."""
-        self._hang_up()
+    def _reconnect(self) -> None:
+        """Send over a new connection: the old one may lead to a broker that has ended."""
+        self._disconnect()
         try:
             self._send_some()
-        except Exception as error:  # noqa: BLE001 - whatever it is: a thread that ends would send no hint ever after
-            self._hang_up()
-            self._no_broker(error)
+        except Exception as error:  # noqa: BLE001 - the thread must survive any error to send later hints
+            self._disconnect()
+            self._drop_hints(error)
             self._stopping.wait(_PAUSE_S)
 
     def _send_some(self) -> None:
@@ -132,19 +135,19 @@ class CeleryHints:
         for _ in range(_AT_ONCE):
             if not self._unsent:
                 break
-            self._send(self._unsent[0], self._producer)
+            self._send_hint(self._unsent[0], self._producer)
             self._unsent.popleft()
         if self._is_down:
             log.info("broker_reconnected")
             self._is_down = False
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         producer, self._producer = self._producer, None
         if producer is not None:
             with contextlib.suppress(Exception):  # the hint is dropped in any case
                 producer.channel.connection.client.close()
 
-    def _send(self, hint: Hint, producer: Any) -> None:
+    def _send_hint(self, hint: Hint, producer: Any) -> None:
         self._app.send_task(
             EXECUTE,
             args=[hint.run_id],
@@ -155,8 +158,8 @@ class CeleryHints:
             retry=False,
         )
 
-    def _no_broker(self, error: Exception) -> None:
-        """Drop hints while the broker is away: a node with room finds the runs in the database."""
+    def _drop_hints(self, error: Exception) -> None:
+        """Drop the hints while the broker is down: a node with room finds the runs in the database."""
         if not self._is_down:
             log.warning("broker_hints_dropped", reason=str(error))
         self._is_down = True

@@ -11,12 +11,12 @@ NAMES = (
     *("total", "done", "failed", "skipped", "pending", "percent", "status", "error_rate", "health"),
     *("started_at", "finished_at"),
 )
-_KEPT_S = 86_400
+_TTL_S = 86_400
 _TIMEOUT_S = 2.0
 
 
-def list_keys(progress: dict[str, Any]) -> dict[str, str]:
-    """The keys and values of all sites of a campaign."""
+def make_keys(progress: dict[str, Any]) -> dict[str, str]:
+    """Return the keys and values of all sites of a campaign."""
     return {
         f"scrape_{site['site']}:{site['job_id']}:{name}": str(site[name])
         for site in progress["sites"]
@@ -26,7 +26,7 @@ def list_keys(progress: dict[str, Any]) -> dict[str, str]:
 
 
 class ProgressMirror:
-    """Writes what has changed. A Redis that does not answer costs the mirror only, and one line in the log."""
+    """Writes changed keys. If Redis does not answer, only the mirror stops, with one line in the log."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -35,7 +35,7 @@ class ProgressMirror:
         self._has_failed = False
 
     async def write(self, progress: dict[str, Any]) -> None:
-        keys = list_keys(progress)
+        keys = make_keys(progress)
         changed = {name: value for name, value in keys.items() if self._written.get(name) != value}
         if not changed:
             return
@@ -60,5 +60,5 @@ class ProgressMirror:
             self._client = Redis.from_url(self._url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
         async with self._client.pipeline(transaction=False) as batch:
             for name, value in changed.items():
-                batch.set(name, value, ex=_KEPT_S)
+                batch.set(name, value, ex=_TTL_S)
             await batch.execute()

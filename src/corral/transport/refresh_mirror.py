@@ -8,7 +8,7 @@ from corral.domain.proxies.refresh import RefreshProgress
 
 log = structlog.get_logger()
 
-_KEPT_S = 24 * 3600
+_TTL_S = 24 * 3600
 _TIMEOUT_S = 2.0
 _NAMES = ("total_chunks", "completed_chunks", "status", "started_at", "completed_at", "result_count")
 
@@ -22,29 +22,29 @@ def refresh_channel(job_id: str) -> str:
 
 
 class RefreshListener:
-    """Waits for news of a refresh. A Redis that does not answer is not asked again."""
+    """Waits for messages about a refresh. After Redis has failed once, it is not used again."""
 
     def __init__(self, url: str, job_id: str) -> None:
         self._client = Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
-        self._news = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        self._messages = self._client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
         self._is_down = False
         try:
-            self._news.subscribe(refresh_channel(job_id))
+            self._messages.subscribe(refresh_channel(job_id))
         except RedisError:
             self._is_down = True
 
     def wait(self, seconds: float) -> bool:
-        """Wait for news for this long; False if there is no Redis to hear them from."""
+        """Wait for a message for this long; return False if Redis is not available."""
         if self._is_down:
             return False
         try:
-            self._news.get_message(timeout=seconds)
+            self._messages.get_message(timeout=seconds)
         except RedisError:
             self._is_down = True
         return not self._is_down
 
     def close(self) -> None:
-        self._news.close()
+        self._messages.close()
         self._client.close()
 
 
@@ -63,7 +63,7 @@ class RefreshMirror:
             with self._client.pipeline() as pipe:
                 for name in _NAMES:
                     if document[name] is not None:
-                        pipe.set(refresh_key(progress.job_id, name), str(document[name]), ex=_KEPT_S)
+                        pipe.set(refresh_key(progress.job_id, name), str(document[name]), ex=_TTL_S)
                 pipe.publish(refresh_channel(progress.job_id), progress.status.value)
                 pipe.execute()
             self._is_down = False

@@ -9,6 +9,6 @@ def channel_read(channel: AlertChannel) -> dict[str, Any]:
     return {
         "name": channel.name,
         "kind": channel.kind.value,
-        "leads_to": channel.shown,
+        "leads_to": channel.redacted,
         "rules": channel.rules.document(),
     }

@@ -1,4 +1,4 @@
-"""Artifacts over the wire."""
+"""Artifacts as the API shows them."""
 
 from datetime import datetime
 from typing import Any, Literal

@@ -15,16 +15,18 @@ MAX_DELAY_S = 3600
 
 
 class SitePaceRead(BaseModel):
-    concurrency: int | None = Field(description="visits at once; null leaves it to the settings")
-    delay_s: float | None = Field(description="between two visits, spread by half; null leaves it to the settings")
+    concurrency: int | None = Field(description="concurrent requests; null leaves it to the settings")
+    delay_s: float | None = Field(
+        description="between two requests, varied by up to half; null leaves it to the settings"
+    )
 
 
 class SiteLimiterRead(BaseModel):
     host: str = Field(description="with its port where that is not the usual one, without www.")
     breaker: Literal["closed", "open", "probing"]
     failures: int = Field(description="in a row")
-    waiting_reason: str | None = Field(description="why it is not asked now: `breaker` or `retry_after`")
-    wait_s: float = Field(description="for how much longer")
+    waiting_reason: str | None = Field(description="why requests to it wait now: `breaker` or `retry_after`")
+    wait_s: float = Field(description="how much longer they wait")
     waiting_runs: int
     pace: SitePaceRead
     updated_at: datetime | None
@@ -40,16 +42,18 @@ class SitePaceChange(BaseModel):
 
 
 def limiter_read(host: StoredHost, rules: BreakerRules, waiting_runs: int = 0) -> dict[str, Any]:
-    told_s, closed_s = host.blocked_for_s, host.opens_in_s(rules)
-    reason = WaitReason.BREAKER if host.state is not BreakerState.CLOSED else WaitReason.RETRY_AFTER if told_s else None
+    blocked_s, breaker_s = host.blocked_for_s, host.opens_in_s(rules)
+    reason = (
+        WaitReason.BREAKER if host.state is not BreakerState.CLOSED else WaitReason.RETRY_AFTER if blocked_s else None
+    )
     return {
         "host": host.host_key,
         "breaker": host.state.value,
         "failures": host.failures,
         "waiting_reason": reason.value if reason else None,
-        "wait_s": round(max(told_s, closed_s), 1),
+        "wait_s": round(max(blocked_s, breaker_s), 1),
         "waiting_runs": waiting_runs,
-        "pace": pace_read(host.said),
+        "pace": pace_read(host.pace_override),
         "updated_at": host.updated_at,
     }
 

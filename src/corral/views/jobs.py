@@ -11,7 +11,7 @@ from corral.domain.jobs.job import CrawlMode, Job
 
 
 def list_config_read(job: Job) -> dict[str, Any] | None:
-    """Includes the defaults of omitted fields."""
+    """Return the configuration with the defaults of omitted fields."""
     config = job.list_config
     if config is not None and config.get("page_fields") is not None:
         config = {**config, "page_fields": [_page_fields_read(each) for each in config["page_fields"]]}

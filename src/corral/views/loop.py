@@ -1,4 +1,4 @@
-"""The state of the loop as it is shown."""
+"""The state of the loop as the API and the command line show it."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -11,24 +11,24 @@ _NOTHING = "nothing on this page was recognised; it may be empty, or no HTML"
 
 
 def preview_read(template: PreviewedTemplate) -> dict[str, Any]:
-    looked = template.looked
+    preview = template.preview
     found = template.suggestions()
     return {
-        "url": looked.url,
-        "fetched_via": looked.fetched_via.value,
-        "html_snippet": looked.survey["snippet"],
+        "url": preview.url,
+        "fetched_via": preview.fetched_via.value,
+        "html_snippet": preview.survey["snippet"],
         "suggestions": [_suggestion_read(each) for each in found],
         "lists": [_list_read(each) for each in template.lists()],
-        "clicked": looked.survey.get("clicked"),
+        "clicked": preview.survey.get("clicked"),
         "pages": [{"url": page.url, "problem": page.problem} for page in template.pages],
         "pages_note": _pages_note(template),
-        "warnings": looked.warnings or ([] if found else [_NOTHING]),
+        "warnings": preview.warnings or ([] if found else [_NOTHING]),
     }
 
 
 def _suggestion_read(suggestion: dict[str, Any]) -> dict[str, Any]:
-    told = {name: value for name, value in suggestion.items() if name != "value"}
-    return {**told, "values": [shorten_value(value) for value in suggestion["values"]]}
+    fields = {name: value for name, value in suggestion.items() if name != "value"}
+    return {**fields, "values": [shorten_value(value) for value in suggestion["values"]]}
 
 
 def _list_read(offered: dict[str, Any]) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def _pages_note(template: PreviewedTemplate) -> str | None:
     read = sum(page.problem is None for page in template.pages) - 1
     if read >= MORE_PAGES:
         return None
-    linked = len(template.looked.survey["siblings"])
+    linked = len(template.preview.survey["siblings"])
     if not linked:
         return "no other page of this template is linked from here: the values are those of this page alone"
     return f"{read} of {MORE_PAGES} more pages were read within {MORE_PAGES_S:.0f} s; {linked} are linked from here"

@@ -41,13 +41,16 @@ def progress_view(progress: RefreshProgress) -> dict[str, Any]:
 
 
 def site_key(text: str) -> str:
-    """Return the key of a site that is given as a host or an address; BadInput if it is neither."""
+    """Return the key of a site from a host or a URL; BadInput if the text is neither."""
     return host_key_of(parse_target(text if "://" in text else f"http://{text}", field="site"))
 
 
 def tiers_view(site: str, records: Mapping[Tier, SiteRecord], now: float) -> dict[str, Any]:
-    """How the tiers did at a site, and the tier that a `tiered` policy begins with now. Older results count less."""
-    shown = [
+    """Return the results of the tiers at a site, and the tier that a `tiered` policy begins with now.
+
+    Older results count less.
+    """
+    tiers = [
         {
             "tier": tier.value,
             "good": round(record.at(now).good, 2),
@@ -57,7 +60,7 @@ def tiers_view(site: str, records: Mapping[Tier, SiteRecord], now: float) -> dic
         }
         for tier, record in ((tier, records.get(tier, NO_RECORD)) for tier in Tier)
     ]
-    return {"site": site, "begins_with": choose_tier(tuple(Tier), records, now, None).value, "tiers": shown}
+    return {"site": site, "begins_with": choose_tier(tuple(Tier), records, now, None).value, "tiers": tiers}
 
 
 def pool_view(counts: Mapping[str, int], minimum: int) -> dict[str, Any]:

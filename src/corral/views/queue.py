@@ -28,7 +28,7 @@ def task_view(stored: StoredTask) -> dict[str, Any]:
 
 
 def statistics_view(counts: Iterable[TaskCount]) -> dict[str, Any]:
-    """Counts of tasks by state, and by priority and scraper."""
+    """Return the number of tasks by state, and by priority and scraper."""
     found = list(counts)
     return {
         "total": sum(each.tasks for each in found),

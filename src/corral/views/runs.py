@@ -1,4 +1,4 @@
-"""Jobs, runs, events and records as they are shown. Nothing of a server: the command line prints the same."""
+"""Jobs, runs, events and records as the API and the command line show them."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def job(stored: StoredJob) -> dict[str, Any]:
 
 
 def run(value: Run, counts: Counts | StepCounts | None = None) -> dict[str, Any]:
-    """`counts` are those of a crawl or workflow that is still going on; an ended one has them in its statistics."""
+    """Return a run. `counts` are those of an active crawl or workflow; an ended one has them in its statistics."""
     return {
         "id": value.id,
         "job_id": value.job_id,
@@ -60,7 +60,7 @@ def _progress_of_kind(value: Run, counts: Counts | StepCounts | None) -> dict[st
 
 
 def _progress(value: Run) -> dict[str, Any]:
-    """A run of one page is one item; its end is what became of it."""
+    """Return the progress of a run of one page: one item, in the state of the run."""
     done = int(value.state in (RunState.COMPLETED, RunState.PARTIAL))
     failed = int(value.state is RunState.FAILED)
     skipped = int(value.state is RunState.CANCELLED)
@@ -69,11 +69,11 @@ def _progress(value: Run) -> dict[str, Any]:
 
 
 def _progress_of_script(value: Run) -> dict[str, Any]:
-    """What the run said of itself, a script over the result protocol; one that says nothing is one item."""
-    told = value.stats.get("progress")
-    if not isinstance(told, dict):
+    """Return the progress that the run reported, such as a script by the result protocol; without one, one item."""
+    reported = value.stats.get("progress")
+    if not isinstance(reported, dict):
         return _progress(value)
-    done, total, failed = (int(told.get(name, 0)) for name in ("done", "total", "failed"))
+    done, total, failed = (int(reported.get(name, 0)) for name in ("done", "total", "failed"))
     total = max(total, done + failed)
     share = 100.0 if value.state is RunState.COMPLETED else 100.0 * (done + failed) / total if total else 0.0
     return {"total": total, "done": done, "failed": failed, "skipped": 0, "percent": round(share, 1), "eta_s": None}
@@ -83,19 +83,19 @@ def _progress_of_crawl(value: Run, counts: Counts | None) -> dict[str, Any]:
     now = counts or Counts(*(int(value.stats.get(name, 0)) for name in Counts._fields))
     share = 100.0 if value.state is RunState.COMPLETED else percent(now, plan_of(value.payload))
     total = now.fetched + now.waiting + now.deferred
-    told = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
-    told |= {"missing": now.missing, "deferred": now.deferred}
-    return {**told, "percent": round(share, 1), "eta_s": None}
+    progress = {"total": total, "done": now.done, "failed": now.failed, "skipped": now.skipped}
+    progress |= {"missing": now.missing, "deferred": now.deferred}
+    return {**progress, "percent": round(share, 1), "eta_s": None}
 
 
 def _progress_of_workflow(value: Run, counts: StepCounts | None) -> dict[str, Any]:
-    """Its steps; `/workflows/{id}` says more."""
+    """Return the progress of the steps; `/workflows/{id}` has the details."""
     now = counts or StepCounts(**value.stats.get("steps", {}))
     done, skipped = now.completed + now.partial, now.skipped + now.cancelled
     ended = done + now.failed + skipped
     share = 100.0 if value.state.is_terminal else 100.0 * ended / now.total if now.total else 0.0
-    told = {"total": now.total, "done": done, "failed": now.failed, "skipped": skipped}
-    return {**told, "percent": round(share, 1), "eta_s": None}
+    progress = {"total": now.total, "done": done, "failed": now.failed, "skipped": skipped}
+    return {**progress, "percent": round(share, 1), "eta_s": None}
 
 
 def event(value: Event) -> dict[str, Any]:

@@ -22,12 +22,12 @@ class SiteValueRead(BaseModel):
 class SiteConfigRead(BaseModel):
     site: str = Field(description="the registrable domain, with a port only if the site is one port of a host")
     values: dict[str, SiteValueRead]
-    stored: dict[str, Any] | None = Field(description="what was written over HTTP; it wins over the files")
+    stored: dict[str, Any] | None = Field(description="the configuration written over HTTP; it overrides the files")
     updated_at: datetime | None = None
 
 
 class SiteConfigChange(BaseModel):
-    """What is written over HTTP replaces what was written before. Files, defaults and settings fill the rest."""
+    """A configuration that replaces the stored one. Files, defaults and settings provide the omitted options."""
 
     model_config = ConfigDict(
         extra="allow",
@@ -39,8 +39,8 @@ class SiteConfigChange(BaseModel):
         document = {name: value for name, value in (self.model_extra or {}).items() if value is not None}
         problems = list(find_problems(document))
         if problems:
-            told = "; ".join(f"{each.path or 'body'}: {each.message}" for each in problems)
-            raise BadInput(told, field=problems[0].path or None, hint=f"options: {', '.join(NAMES)}")
+            message = "; ".join(f"{each.path or 'body'}: {each.message}" for each in problems)
+            raise BadInput(message, field=problems[0].path or None, hint=f"options: {', '.join(NAMES)}")
         text = document.get("proxy_policy", DIRECT)
         proxy = None if is_pool_text(text) else parse_proxy(text)
         if proxy is not None and proxy.user is not None:
@@ -57,7 +57,7 @@ def site_config_read(config: SiteConfig, hosts: Sequence[StoredHost] = ()) -> di
     paced = {
         f"{name} of {host.host_key}": {"value": value, "source": f"pace of {host.host_key}"}
         for host in hosts
-        for name, value in (("concurrency", host.said.concurrency), ("delay_s", host.said.delay_s))
+        for name, value in (("concurrency", host.pace_override.concurrency), ("delay_s", host.pace_override.delay_s))
         if value is not None
     }
     return {"site": config.site, "values": values | paced}

@@ -1,4 +1,4 @@
-"""What crawls got from sites, over the wire and on the command line."""
+"""Results of crawls by site, as the API and the command line show them."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -13,13 +13,13 @@ class SiteStatisticsRead(BaseModel):
     pages_done: int
     pages_failed: int
     pages_skipped: int
-    attempts: int = Field(description="all there were, those that were followed by another included")
+    attempts: int = Field(description="all attempts, including those that were retried")
     failed: dict[str, int] = Field(description="pages by the code of their failure")
-    skipped: dict[str, int] = Field(description="pages by the rule that skipped them once they were looked at")
-    retried: dict[str, int] = Field(description="attempts by the failure after which there was another")
+    skipped: dict[str, int] = Field(description="pages that were skipped after they were fetched, by rule")
+    retried: dict[str, int] = Field(description="retried attempts, by their failure")
     bytes: int
-    mean_ms: float | None = Field(description="of an attempt, from asking to having read it")
-    error_rate: float | None = Field(description="failed of those that were done or failed, 0 to 1")
+    mean_ms: float | None = Field(description="mean time of an attempt, from the request to the end of reading")
+    error_rate: float | None = Field(description="share of failed pages among done and failed ones, 0 to 1")
     seen_at: datetime
 
 

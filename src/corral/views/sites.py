@@ -14,12 +14,12 @@ from corral.domain.sites.site import KnownSite, Memory, proven
 class RecipeRead(BaseModel):
     id: str
     host: str
-    url_pattern: str = Field(description="the pages it is for; * stands for any one segment or value")
+    url_pattern: str = Field(description="the pages it applies to; * matches one segment or value")
     fields_key: str
-    document: dict[str, Any] = Field(description="`calls` to make, and per field in which answer it stands where")
+    document: dict[str, Any] = Field(description="`calls` to make, and for each field its response and the path in it")
     pinned: bool = Field(description="no run overwrites it")
     version: int
-    failed: bool  # not offered until its shape changes
+    failed: bool  # not used again until its shape changes
     created_at: datetime
     updated_at: datetime
 
@@ -60,19 +60,19 @@ def intelligence(host: str, memories: Sequence[Memory]) -> dict[str, Any]:
 
 
 def evidence(memory: Memory) -> dict[str, Any]:
-    """One strategy for one set of fields."""
+    """Return the evidence for one strategy and one set of fields."""
     return {"fields_key": memory.fields_key, "strategy": memory.strategy.value, **_summarize([memory], memory.strategy)}
 
 
 def _summarize(memories: Sequence[Memory], strategy: Strategy) -> dict[str, Any]:
-    of_it = [memory for memory in memories if memory.strategy is strategy]
-    weight = sum(memory.weight for memory in of_it)
-    asked = sum(memory.requested for memory in of_it)
+    matching = [memory for memory in memories if memory.strategy is strategy]
+    weight = sum(memory.weight for memory in matching)
+    requested = sum(memory.requested for memory in matching)
     return {
-        "attempts": sum(memory.attempts for memory in of_it),
-        "success_rate": round(sum(memory.successes for memory in of_it) / weight, 4) if weight else None,
-        "yield": round(sum(memory.found for memory in of_it) / asked, 4) if asked else None,
-        "cost_ms": round(sum(memory.cost_ms for memory in of_it) / weight, 1) if weight else None,
+        "attempts": sum(memory.attempts for memory in matching),
+        "success_rate": round(sum(memory.successes for memory in matching) / weight, 4) if weight else None,
+        "yield": round(sum(memory.found for memory in matching) / requested, 4) if requested else None,
+        "cost_ms": round(sum(memory.cost_ms for memory in matching) / weight, 1) if weight else None,
     }
 
 

@@ -9,7 +9,7 @@ from corral.settings import Transport
 
 
 def workflow_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
-    """A workflow with its steps."""
+    """Return a workflow with its steps."""
     return {
         "id": now.id,
         "run_id": now.run.id,
@@ -30,7 +30,7 @@ def progress_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
 
 
 def summary_view(now: WorkflowNow, transport: Transport) -> dict[str, Any]:
-    """One line of a list: without the results of its steps."""
+    """Return a workflow for a list, without its steps."""
     view = workflow_view(now, transport)
     del view["tasks"]
     return view
@@ -60,7 +60,7 @@ def _progress(now: WorkflowNow) -> dict[str, Any]:
 
 
 def celery_task_id(step: StepDetail, transport: Transport) -> str | None:
-    """The task of a step where Celery workers execute runs: it has the id of the run. Local steps have none."""
+    """Return the id of the Celery task of a step, which is that of its run; None for local steps or without Celery."""
     return step.run_id if transport is Transport.CELERY and step.spec.kind != LOCAL_STEP else None
 
 
@@ -110,7 +110,7 @@ _STYLES = (
 
 
 def mermaid(spec: WorkflowSpec, now: WorkflowNow | None = None) -> str:
-    """The graph as Mermaid; with a workflow, coloured by the states of its steps."""
+    """Return the graph as Mermaid; with a workflow, coloured by the states of its steps."""
     states = {} if now is None else {step.spec.key: step for step in now.steps}
     lines = ["flowchart TD"]
     for number, step in enumerate(spec.steps):

@@ -1,4 +1,4 @@
-"""The composition root: the only place that knows concrete classes."""
+"""The parts of a process, and the function that assembles them."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,7 @@ from corral.domain.runs.node import BrokerNow
 from corral.domain.runs.payload.reconcile import ReconcilePayload
 from corral.domain.runs.queues import Waiting, Waker, hint_of
 from corral.domain.secret import Secret
-from corral.engine.background.artifact_cleanup import KeptBuilds, Tidying
+from corral.engine.background.artifact_cleanup import BuildRetention, Tidying
 from corral.engine.background.recipe_recorder import RecipeRecorder
 from corral.engine.background.schedule import Scheduler
 from corral.engine.background.site_memory_writer import SiteMemoryWriter
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from corral.wiring.sites.parts import SiteParts
 
 
-_FOLLOW_S = 2.0  # after a change of the defaults
+_FOLLOW_S = 2.0  # how soon a change of the defaults applies
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class WorkPlan:
 
 @dataclass(slots=True)
 class App:
-    """One process's parts. `node` is None where this process only serves."""
+    """The parts of one process. `node` is None if this process executes no runs."""
 
     settings: Settings
     store: Store
@@ -97,7 +97,7 @@ class App:
     artifacts: ArtifactFolder
     tidying: Tidying
     node: Node | None
-    sweeper: Sweeper | None  # None where only one run is executed: the rest is not our business
+    sweeper: Sweeper | None  # None if the node executes only the runs of a command
     learning: SiteMemoryWriter
     previews: Previews
     field_maps: FieldMaps
@@ -105,19 +105,19 @@ class App:
     reconciliations: Reconciliations
     workflows: Workflows
     proxies: ProxyPools
-    errands: OneShotWorkers
-    wake: Waker  # tells nodes of runs that were added
-    queue_starter: QueueStarter | None = None  # where there is a node
-    loop: LoopRunner | None = None  # where a node executes the runs of anybody
+    one_shot_workers: OneShotWorkers
+    wake: Waker  # notifies nodes of new runs
+    queue_starter: QueueStarter | None = None  # set if there is a node
+    loop: LoopRunner | None = None  # set if the node executes the runs of all users
     pool_keeper: PoolKeeper | None = None  # likewise
-    door: StandaloneLimiter | None = None  # where there is no node
-    asked: MessageSource | None = None  # where runs are named by messages
-    hints: "CeleryHints | None" = None  # to other processes; None where one process does everything
+    standalone_limiter: StandaloneLimiter | None = None  # of an API process without a node
+    message_source: MessageSource | None = None  # set if messages name the due runs
+    hints: "CeleryHints | None" = None  # to other processes; None if one process does everything
     broker: "Broker | None" = None
-    permits: Permits = field(default_factory=Permits)  # of what this process fetches itself
-    roll: NodeHeartbeat | None = None
+    permits: Permits = field(default_factory=Permits)  # for pages that this process itself fetches
+    heartbeat: NodeHeartbeat | None = None
     limits: WorkerLimits = field(default_factory=lambda: WorkerLimits(0, 0))  # of the node
-    draining: bool = False  # set first when stopping: nothing new is taken
+    draining: bool = False  # set first when stopping: the process accepts nothing new
     timers: list[asyncio.Task[None]] = field(default_factory=list)
     sites: "SiteParts" = field(init=False)
 
@@ -128,15 +128,15 @@ class App:
     async def start_work(self) -> None:
         if self.broker is not None:
             self.timers.append(asyncio.create_task(self.broker.run(), name="broker"))
-        if self.door is not None:
-            InProcessHolder(self.permits).enter(self.door.limiter)
-            await self.door.start()
+        if self.standalone_limiter is not None:
+            InProcessHolder(self.permits).enter(self.standalone_limiter.limiter)
+            await self.standalone_limiter.start()
             self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
         if self.node is not None:
             InProcessHolder(self.permits).enter(self.node.limiter)
             await self.node.start()
-            if self.roll is not None:
-                self.roll.start()
+            if self.heartbeat is not None:
+                self.heartbeat.start()
             self.timers.append(asyncio.create_task(self.permits.run(), name="permits"))
             self.timers.append(asyncio.create_task(self.learning.run(), name="learning"))
             self.timers.append(asyncio.create_task(self._follow_defaults(), name="defaults"))
@@ -153,7 +153,7 @@ class App:
                 self.timers.append(asyncio.create_task(self.tidying.tidy(), name="tidy"))
 
     def feed_queue(self) -> None:
-        """Start the tasks of the queue, as long as this process works."""
+        """Start tasks of the queue until this process stops."""
         if self.queue_starter is not None:
             self.timers.append(asyncio.create_task(self.queue_starter.run(), name="queue"))
 
@@ -161,35 +161,35 @@ class App:
         """Apply defaults that were changed over HTTP on every node, including those without an API."""
         while True:
             with contextlib.suppress(StorageError):
-                self.limits.most = (await self.store.jobs.defaults()).max_concurrent_runs
+                self.limits.total = (await self.store.jobs.defaults()).max_concurrent_runs
             await asyncio.sleep(_FOLLOW_S)
 
     async def stop_work(self) -> None:
-        """No timers, no claims; what runs finishes or is given back. Harmless to ask twice."""
+        """Stop timers and claims; active runs finish or return to the queue. A second call does nothing."""
         node, self.node = self.node, None
-        # Before anything else is waited for: nothing is claimed after a stop was asked for.
+        # Start this first, so that the node claims nothing while the other parts stop.
         stopping = None if node is None else asyncio.create_task(node.stop(), name="stop node")
-        roll, self.roll = self.roll, None
-        if roll is not None:
-            roll.say_stopping()
+        heartbeat, self.heartbeat = self.heartbeat, None
+        if heartbeat is not None:
+            heartbeat.mark_stopping()
         timers, self.timers = self.timers, []
         for timer in timers:
             timer.cancel()
         await asyncio.gather(*timers, return_exceptions=True)
-        await self.errands.close()
+        await self.one_shot_workers.close()
         if stopping is not None:
             await stopping
             await self.learning.flush()
-        door, self.door = self.door, None
-        if door is not None:
-            await door.stop()
-        if roll is not None:
-            await roll.leave()
+        standalone_limiter, self.standalone_limiter = self.standalone_limiter, None
+        if standalone_limiter is not None:
+            await standalone_limiter.stop()
+        if heartbeat is not None:
+            await heartbeat.leave()
 
 
 @dataclass(frozen=True, slots=True)
 class _RunNotifier:
-    """Tells the node here, or other processes, of runs that wait or have to stop."""
+    """Notifies the node of this process, or other processes, of runs that wait or have to stop."""
 
     pulse: ChangeSignal
     node: Node | None
@@ -198,7 +198,7 @@ class _RunNotifier:
     def wake(self, *waiting: Waiting) -> None:
         self.pulse.beat()
         if self.hints is not None and waiting:
-            self.hints.tell([hint_of(run) for run in waiting])
+            self.hints.send([hint_of(run) for run in waiting])
         elif self.node is not None:
             self.node.wake()
 
@@ -216,7 +216,7 @@ def assemble(
     *,
     work: WorkPlan | None,
     hints: "CeleryHints | None",
-    door: StandaloneLimiter | None = None,
+    standalone_limiter: StandaloneLimiter | None = None,
 ) -> App:
     pulse, learning = ChangeSignal(), SiteMemoryWriter(store)
     egress, vault = EgressPolicy(settings.egress_allow), vault_of(settings)
@@ -227,45 +227,45 @@ def assemble(
     notifier, policy_of = _RunNotifier(pulse, node, hints), usual_policy(settings)
     submitter = _make_submitter(settings, store, probe, notifier, policy_of)
     folder = ArtifactFolder(settings.artifacts_dir)
-    builds = KeptBuilds(BuildFolders(datasets_dir(settings)), settings.dataset_retention_days)
+    builds = BuildRetention(BuildFolders(datasets_dir(settings)), settings.dataset_retention_days)
     tidying = Tidying(store, folder, settings.artifacts_max_bytes, FileFolder(settings.files_dir), builds)
     sweeper = None if processes else _make_sweeper(settings, store, submitter, notifier, tidying)
     jobs = Jobs(store, probe, egress, proxy_options.seal, policy_of)
-    offers, errands = available_strategies(settings), _make_errands(settings, vault, node, door)
+    offers, one_shot = available_strategies(settings), _make_one_shot_workers(settings, vault, node, standalone_limiter)
     pools = ProxyPools(store, proxy_options.seal, proxy_options.read_config, notifier.wake)
     return App(
         settings=settings,
         store=store,
         jobs=jobs,
         submitter=submitter,
-        sessions=Sessions(store, vault, errands.perform, offers, wake=notifier.wake),
+        sessions=Sessions(store, vault, one_shot.perform, offers, wake=notifier.wake),
         pulse=pulse,
         artifacts=folder,
         tidying=tidying,
         node=node,
         sweeper=sweeper,
         learning=learning,
-        previews=Previews(store, errands.perform, egress, offers, options.timeouts_s),
+        previews=Previews(store, one_shot.perform, egress, offers, options.timeouts_s),
         field_maps=FieldMaps(store.jobs, jobs),
         crawls=Crawls(store, egress, notifier.wake, policy_of),
         reconciliations=Reconciliations(store, notifier.wake),
         workflows=_make_workflows(settings, store, egress, notifier),
         proxies=pools,
-        errands=errands,
+        one_shot_workers=one_shot,
         wake=notifier.wake,
         **_make_background(settings, store, notifier, node, pools, is_full=sweeper is not None),
-        door=door,
+        standalone_limiter=standalone_limiter,
         hints=hints,
         limits=options.limits,
     )
 
 
-def _make_errands(
-    settings: Settings, vault: Vault, node: Node | None, door: StandaloneLimiter | None
+def _make_one_shot_workers(
+    settings: Settings, vault: Vault, node: Node | None, standalone_limiter: StandaloneLimiter | None
 ) -> OneShotWorkers:
-    keeper = node or door
+    owner = node or standalone_limiter
     hear_proxies = refuse_proxies if node is None else node.proxies.hear
-    limiter = None if keeper is None else keeper.limiter
+    limiter = None if owner is None else owner.limiter
     return OneShotWorkers(lambda: _preview_config(settings, vault), limiter, hear_proxies)
 
 
@@ -284,7 +284,7 @@ def _make_submitter(
 def _make_background(
     settings: Settings, store: Store, notifier: _RunNotifier, node: Node | None, pools: ProxyPools, *, is_full: bool
 ) -> dict[str, Any]:
-    """What runs beside a node. `is_full`: the node executes the runs of all users, not only those of a command."""
+    """Return the background parts of a node. `is_full`: it executes the runs of all users, not only of a command."""
     if node is None:
         return {}
     starter = _make_queue_starter(settings, store, notifier)
@@ -300,9 +300,9 @@ def _make_background(
 def _make_sweeper(
     settings: Settings, store: Store, submitter: Submitter, notifier: _RunNotifier, tidying: Tidying
 ) -> Sweeper:
-    tell = None if notifier.hints is None else notifier.hints.tell
+    send = None if notifier.hints is None else notifier.hints.send
     scheduler = Scheduler(store, submitter)
-    return Sweeper(store, scheduler, retention(settings), notifier.wake, tidying.tidy, tell=tell)
+    return Sweeper(store, scheduler, retention(settings), notifier.wake, tidying.tidy, send=send)
 
 
 def _make_loop(settings: Settings, store: Store, notifier: _RunNotifier, node: Node) -> LoopRunner:
@@ -354,9 +354,11 @@ def _make_node(
     *,
     work: WorkPlan,
 ) -> Node:
-    lessons = RecipeRecorder(store.recipes, learning.flush)
+    recorder = RecipeRecorder(store.recipes, learning.flush)
     options = replace(options, site_paces=work.site_paces)
-    return Node(store, retry_policy(settings), options, pulse, learning.note, teach=lessons.keep, source=work.source)
+    return Node(
+        store, retry_policy(settings), options, pulse, learning.note, record_recipes=recorder.keep, source=work.source
+    )
 
 
 def _seal(vault: Vault, text: Secret[str], bound: str) -> str:
@@ -364,5 +366,5 @@ def _seal(vault: Vault, text: Secret[str], bound: str) -> str:
 
 
 def _preview_config(settings: Settings, vault: Vault) -> dict[str, Any]:
-    """For a worker that previews pages: it keeps no artifacts, because no run refers to them."""
+    """Return the configuration of a one-shot worker: it stores no artifacts, because no run refers to them."""
     return asdict(replace(worker_config(settings, vault.keys()), artifacts_dir=None))

@@ -4,8 +4,8 @@ from corral.domain.runs.node import BrokerNow
 from corral.settings import Settings, Transport
 
 
-async def look_at_broker(settings: Settings) -> BrokerNow | None:
-    """Return None if the transport uses no messages."""
+async def read_broker_state(settings: Settings) -> BrokerNow | None:
+    """Return the state of the broker, or None if the transport uses no messages."""
     if settings.transport is not Transport.CELERY:
         return None
     from corral.transport.broker import Broker  # noqa: PLC0415 - only where it is used
@@ -13,5 +13,5 @@ async def look_at_broker(settings: Settings) -> BrokerNow | None:
     from corral.wiring.redis import broker_url  # noqa: PLC0415
 
     broker = Broker(broker_url(settings), sorted(STEPS.values()))
-    await broker.look()
+    await broker.poll()
     return BrokerNow(broker.depths, broker.problem)

@@ -1,4 +1,4 @@
-"""Reconciliation in this process: the data inventory, the network and the store."""
+"""Read the data inventory, and reconcile it in this process or in a run."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,16 +17,16 @@ from corral.wiring.probe import make_egress
 from corral.wiring.scrapers import registry_key
 
 _QUEUE_FILE = Path("inventory/gaps.json")
-_MOST_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 16 * 1024 * 1024
 
 
 def read_inventory_document(path: Path) -> Any:
-    """The document in a data inventory file; BadConfiguration if it cannot be read."""
+    """Return the document in a data inventory file; raise BadConfiguration if it cannot be read."""
     import yaml  # noqa: PLC0415 - only where a file is read
 
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise BadConfiguration([f"{path}: is larger than {_MOST_BYTES // 2**20} MiB"])
+        if path.stat().st_size > _MAX_BYTES:
+            raise BadConfiguration([f"{path}: is larger than {_MAX_BYTES // 2**20} MiB"])
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadConfiguration(
@@ -45,18 +45,20 @@ def load_inventory(path: Path) -> list[SourceSpec]:
 
 
 def choose_sources(sources: list[SourceSpec], names: list[str]) -> list[SourceSpec]:
-    """The sources with these names; all of them without names. BadInput for a name that no source has."""
-    known = [source.name for source in sources]
+    """Return the sources with these names, or all without names; raise BadInput for an unknown name."""
+    existing = [source.name for source in sources]
     for name in names:
-        if name not in known:
-            raise BadInput(f"there is no source {name!r}", field="source", hint=f"the sources are {', '.join(known)}")
+        if name not in existing:
+            raise BadInput(
+                f"there is no source {name!r}", field="source", hint=f"the sources are {', '.join(existing)}"
+            )
     return [source for source in sources if not names or source.name in names]
 
 
 @asynccontextmanager
 async def open_scan(settings: Settings, store: CoverageStore, root: Path) -> AsyncIterator[ScanContext]:
-    """What a reconciliation in this process needs."""
-    from corral.wiring.http_reader import make_http_reader  # noqa: PLC0415 - loads what fetches
+    """Open the network for a reconciliation in this process."""
+    from corral.wiring.http_reader import make_http_reader  # noqa: PLC0415 - it loads the fetching modules
 
     egress = make_egress(settings)
     try:
@@ -66,7 +68,7 @@ async def open_scan(settings: Settings, store: CoverageStore, root: Path) -> Asy
 
 
 def make_payload(settings: Settings, names: list[str], *, is_imported: bool) -> ReconcilePayload:
-    """The run that reconciles the data inventory of the settings, as the file is now."""
+    """Return the payload of a run that reconciles the data inventory of the settings, with its current content."""
     path = settings.data_inventory
     document = read_inventory_document(path)
     choose_sources(parse_inventory(document, str(path)), names)
@@ -75,7 +77,7 @@ def make_payload(settings: Settings, names: list[str], *, is_imported: bool) -> 
 
 
 def to_plain(value: Any) -> Any:
-    """The document as JSON has it: YAML reads days as dates."""
+    """Return a YAML document as JSON values: YAML reads days as dates."""
     if isinstance(value, dict):
         return {str(name): to_plain(each) for name, each in value.items()}
     if isinstance(value, list):

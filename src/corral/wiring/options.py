@@ -35,7 +35,7 @@ def retry_policy(settings: Settings) -> RetryPolicy:
 
 
 def available_strategies(settings: Settings) -> frozenset[Strategy]:
-    """Return what the workers of this machine can do. Playwright's own browsers are in its cache folder."""
+    """Return the strategies that the workers of this machine can use. Playwright caches its own browsers."""
     offers = {Strategy.HTTP, Strategy.API_REPLAY}
     if settings.browser_executable or find_chromium() or any((Path.home() / ".cache/ms-playwright").glob("chromium*")):
         offers.add(Strategy.BROWSER)
@@ -50,7 +50,7 @@ def node_options(
     processes: int | None = None,
     proxies: ProxyOptions | None = None,
 ) -> NodeOptions:
-    workers, most_mib = processes or settings.workers, settings.worker_max_memory_mib
+    workers, max_mib = processes or settings.workers, settings.worker_max_memory_mib
     return NodeOptions(
         workers=workers,
         limits=WorkerLimits(settings.runs_per_process, min(settings.browser_concurrency, settings.runs_per_process)),
@@ -63,7 +63,7 @@ def node_options(
         config=asdict(worker_config(settings, keys)),
         crawls=settings.max_crawls,
         scripts=settings.script_concurrency,
-        max_memory_mib=default_limit_mib(workers) if most_mib is None else most_mib,
+        max_memory_mib=default_limit_mib(workers) if max_mib is None else max_mib,
         proxies=proxies or ProxyOptions(),
         host_rules=host_rules(settings),
         keys_for=keys_for,
@@ -72,8 +72,8 @@ def node_options(
 
 def host_rules(settings: Settings) -> HostRules:
     delay_s = settings.host_delay_seconds
-    most_s = max(delay_s, settings.host_max_delay_seconds)
-    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=most_s)
+    max_delay_s = max(delay_s, settings.host_max_delay_seconds)
+    pace = PaceRules(settings.host_concurrency, delay_s, max_delay_s=max_delay_s)
     return HostRules(pace, BreakerRules(settings.breaker_failures, settings.breaker_open_seconds))
 
 
@@ -89,7 +89,7 @@ def prices_of(settings: Settings) -> Prices:
 
 
 def _tier_prices(settings: Settings) -> dict[Tier, TierPrice]:
-    """The prices of the configuration; a tier of proxies without one has that of any proxy."""
+    """Return the configured prices; a tier of proxies without one has the price of any proxy."""
     usual = dict.fromkeys(POOL_TIERS, TierPrice(settings.price_proxy_gb)) if settings.price_proxy_gb else {}
     return {**usual, **load_proxy_config(settings).costs}
 
@@ -124,12 +124,12 @@ def worker_config(settings: Settings, keys: Keyring | None = None) -> WorkerConf
 
 
 def datasets_dir(settings: Settings) -> Path:
-    """Where the pack files of dataset builds are."""
+    """Return the folder of the pack files of dataset builds."""
     return (settings.data_dir / "datasets").absolute()
 
 
 def hidden_paths(settings: Settings) -> list[str]:
-    """The data folder, and a database file that lies elsewhere. Scripts see empty ones instead."""
+    """Return the data folder, and a database file outside of it. Scripts see empty ones instead."""
     paths = [str(settings.data_dir.absolute())]
     scheme, _, file = settings.store_url.partition(":///")
     if scheme == "sqlite" and file:

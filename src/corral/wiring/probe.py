@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @asynccontextmanager
 async def prober(settings: Settings, host_access: HostAccess = UNLIMITED) -> AsyncIterator[Prober]:
-    """Load the fetching modules with the first probe: an idle API or node saves ten megabytes."""
+    """Yield a prober that loads the fetching modules with its first probe: that saves an idle process ten megabytes."""
     async with AsyncExitStack() as stack:
         opening = asyncio.Lock()
         opened: list[Prober] = []
@@ -27,7 +27,7 @@ async def prober(settings: Settings, host_access: HostAccess = UNLIMITED) -> Asy
         async def probe(*args: Any, **options: Any) -> Any:
             async with opening:
                 if not opened:
-                    # In a thread: the event loop answers others meanwhile.
+                    # In a thread, so that the import does not block the event loop.
                     await asyncio.to_thread(importlib.import_module, "corral.wiring.worker")
                     opened.append(await stack.enter_async_context(_open_prober(settings, host_access)))
             return await opened[0](*args, **options)

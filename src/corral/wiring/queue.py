@@ -29,10 +29,10 @@ _REAP_EVERY_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class QueueOrder:
-    """What `corral queue run` was asked to do."""
+    """The options of `corral queue run`."""
 
     task_queue: Path = TASK_QUEUE
-    scraper_config: Path | None = None  # None: of the settings
+    scraper_config: Path | None = None  # None: that of the settings
     priority: Priority | None = None
     max_concurrent: int = 5
     retry_dead: bool = False
@@ -52,7 +52,7 @@ class PlannedTask:
 
 
 def read_queue_file(path: Path) -> QueueFile:
-    """Read a queue file; BadConfiguration says what is wrong with it as a whole."""
+    """Read a queue file; raise BadConfiguration if the file as a whole is invalid."""
     try:
         if path.stat().st_size > _MAX_FILE_BYTES:
             raise BadConfiguration([f"{path} is larger than {_MAX_FILE_BYTES:,} bytes"])
@@ -67,7 +67,7 @@ def read_queue_file(path: Path) -> QueueFile:
 
 
 def plan_tasks(tasks: list[QueueTask], scrapers: ScraperRegistry) -> list[PlannedTask]:
-    """The tasks in the order in which they start, with their commands."""
+    """Return the tasks in the order in which they start, with their commands."""
     return [_plan(task, scrapers) for task in sorted(tasks, key=lambda task: task.priority)]
 
 
@@ -109,17 +109,17 @@ class QueueSession:
         await self._drain.run(self._tasks)
 
     async def collect_ends(self) -> None:
-        """After an interruption: the tasks that ended while the node stopped count as ended."""
+        """Record the tasks that ended while the node stopped, after an interruption, and skip the others."""
         await self._app.store.queue.note_ends()
         if self._drain is not None:
-            await self._drain.look_again()
+            await self._drain.update()
             self._drain.skip_open()
 
     @property
     def has_completed(self) -> bool:
-        """Whether a task completed in this drain, not before it."""
+        """Return whether a task completed in this drain, not before it."""
         return self._drain is not None and any(
-            each.is_new and each.outcome == "completed" for each in self._drain.ended
+            task.is_new and task.outcome == "completed" for task in self._drain.ended
         )
 
     def summarize(self) -> dict[str, Any]:

@@ -18,13 +18,13 @@ _PASSWORD_BYTES = 32
 
 
 class OwnRedis:
-    """The Redis that Corral starts. If its address has no password, one is generated and kept in the data folder only.
+    """The Redis that Corral starts. If its URL has no password, Corral generates one and stores it in the data folder.
 
     `url` includes that password once this installation runs the Redis; any other Redis is used as configured.
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.given_url = settings.celery_broker_url
+        self.configured_url = settings.celery_broker_url
         data_dir = settings.data_dir.absolute()
         self.conf = data_dir / "redis" / "redis.conf"
         self._password_file = data_dir / "redis" / "password"
@@ -32,7 +32,7 @@ class OwnRedis:
 
     @property
     def url(self) -> str:
-        return self.given_url if self._password is None else _with_password(self.given_url, self._password)
+        return self.configured_url if self._password is None else _with_password(self.configured_url, self._password)
 
     def forget_password(self) -> None:
         """Forget the password: the Redis at this address is not ours."""
@@ -41,7 +41,7 @@ class OwnRedis:
 
     def write_conf(self) -> None:
         """Write the configuration. Redis keeps nothing on disk: its messages are only hints."""
-        if _password_in(self.given_url) is None:
+        if _password_in(self.configured_url) is None:
             self._password = self._password or secrets.token_urlsafe(_PASSWORD_BYTES)
             hide([self._password])
             write_whole(self._password_file, self._password)
@@ -70,11 +70,11 @@ class OwnRedis:
 
     def _read_password(self) -> str | None:
         try:
-            found = self._password_file.read_text()
+            password = self._password_file.read_text()
         except OSError:
             return None
-        hide([found])
-        return found or None
+        hide([password])
+        return password or None
 
 
 def broker_url(settings: Settings) -> str:
@@ -88,16 +88,16 @@ def program_environment() -> dict[str, str]:
 
 
 def redis_program() -> Path | None:
-    found = next(filter(None, map(shutil.which, _SERVERS)), None)
-    return None if found is None else Path(found)
+    program = next(filter(None, map(shutil.which, _SERVERS)), None)
+    return None if program is None else Path(program)
 
 
 def _version(program: Path | None) -> tuple[int, ...]:
     if program is None:
         return ()
-    said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
-    found = re.search(r"\bv=(\d+)\.(\d+)", said)
-    return tuple(map(int, found.groups())) if found else ()
+    output = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout
+    match = re.search(r"\bv=(\d+)\.(\d+)", output)
+    return tuple(map(int, match.groups())) if match else ()
 
 
 def _password_in(url: str) -> str | None:
@@ -110,8 +110,8 @@ def _password_in(url: str) -> str | None:
 
 def _with_password(url: str, password: str) -> str:
     parts = urlsplit(url)
-    user, _, place = parts.netloc.rpartition("@")
-    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:{quote(password, safe='')}@{place}"))
+    user, _, address = parts.netloc.rpartition("@")
+    return urlunsplit(parts._replace(netloc=f"{user.partition(':')[0]}:{quote(password, safe='')}@{address}"))
 
 
 def _quote(text: str) -> str:
@@ -119,8 +119,8 @@ def _quote(text: str) -> str:
 
 
 def progress_url(settings: Settings) -> str:
-    """The Redis for progress: APP_REDIS_URL, with the password of our own Redis if it is that one."""
-    broker, wanted = urlsplit(broker_url(settings)), urlsplit(settings.redis_url)
-    if (broker.hostname, broker.port) != (wanted.hostname, wanted.port) or wanted.password:
+    """Return the URL of the Redis for progress: APP_REDIS_URL, with the password of our own Redis if it is that one."""
+    broker, configured = urlsplit(broker_url(settings)), urlsplit(settings.redis_url)
+    if (broker.hostname, broker.port) != (configured.hostname, configured.port) or configured.password:
         return settings.redis_url
-    return urlunsplit(broker._replace(path=wanted.path))
+    return urlunsplit(broker._replace(path=configured.path))

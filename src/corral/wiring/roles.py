@@ -66,14 +66,14 @@ class _NodePlan:
 
 @asynccontextmanager
 async def open_client(settings: Settings) -> AsyncIterator[App]:
-    """For a command or a program that submits and reads: no node, no limits of its own."""
+    """Open the installation for a command or program that submits and reads, without a node or host limits."""
     async with _open(settings, None, is_api=False) as app:
         yield app
 
 
 @asynccontextmanager
 async def open_api(settings: Settings) -> AsyncIterator[App]:
-    """For a server without a node. It keeps host limits for the pages that previews and checks fetch."""
+    """Open the installation for a server without a node. It has host limits for previews and checks."""
     async with _open(settings, None, is_api=True) as app:
         yield app
 
@@ -82,7 +82,7 @@ async def open_api(settings: Settings) -> AsyncIterator[App]:
 async def open_node(
     settings: Settings, queues: Sequence[Queue] = EVERY_QUEUE, role: NodeRole = NodeRole.EMBEDDED
 ) -> AsyncIterator[App]:
-    """For a process that claims runs from the database, with or without the API."""
+    """Open a node that claims runs from the database, with or without the API."""
     plan = _NodePlan(lambda store: PollingSource(store, queues), queues, role)
     async with _open(settings, plan, is_api=False) as app:
         yield app
@@ -90,16 +90,16 @@ async def open_node(
 
 @asynccontextmanager
 async def open_celery_node(settings: Settings, queues: Sequence[Queue]) -> AsyncIterator[App]:
-    """A node that Celery messages tell of runs; it reports to the broker which runs it executes."""
+    """Open a node that Celery messages notify of runs; it reports to the broker which runs it executes."""
     plan = _NodePlan(lambda store: MessageSource(store, queues), queues, NodeRole.WORKER, Transport.CELERY)
     async with _open(settings, plan, is_api=False) as app:
-        assert app.asked is not None
+        assert app.message_source is not None
         yield app
 
 
 @asynccontextmanager
 async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1) -> AsyncIterator[App]:
-    """For a command that executes one run itself and takes no other."""
+    """Open a node for a command that executes one run itself and claims no other."""
     plan = _NodePlan(lambda store: SingleRunSource(store, run_id), (), NodeRole.SINGLE, processes=processes)
     async with _open(settings, plan, is_api=False) as app:
         yield app
@@ -107,7 +107,7 @@ async def open_single_run(settings: Settings, run_id: str, *, processes: int = 1
 
 @asynccontextmanager
 async def open_new_run(settings: Settings, new: NewRun, drafts: Sequence[EventDraft]) -> AsyncIterator[App]:
-    """The same for a run that is added when it starts, and that no other node may execute."""
+    """Open a node for one run that is stored when it starts, so that no other node can execute it."""
     plan = _NodePlan(lambda store: NewRunSource(store, new, drafts), (), NodeRole.SINGLE, processes=1)
     async with _open(settings, plan, is_api=False) as app:
         yield app
@@ -115,7 +115,7 @@ async def open_new_run(settings: Settings, new: NewRun, drafts: Sequence[EventDr
 
 @asynccontextmanager
 async def open_workflow_node(settings: Settings, workflow_id: str) -> AsyncIterator[App]:
-    """For a command that executes the steps of one workflow; where one of them waits for the queue, its tasks, too."""
+    """Open a node for the steps of one workflow, and for the tasks of the queue if a step waits for them."""
     sources: list[WorkflowSource] = []
 
     def make_source(store: Store) -> WorkflowSource:
@@ -130,7 +130,7 @@ async def open_workflow_node(settings: Settings, workflow_id: str) -> AsyncItera
 
 @asynccontextmanager
 async def open_campaign_node(settings: Settings) -> AsyncIterator[tuple[App, ChosenRunsSource]]:
-    """For a program that executes the sites of its own campaigns, and no other run."""
+    """Open a node for a program that executes the sites of its own campaigns, and no other run."""
     sources: list[ChosenRunsSource] = []
 
     def make_source(store: Store) -> ChosenRunsSource:
@@ -145,7 +145,7 @@ async def open_campaign_node(settings: Settings) -> AsyncIterator[tuple[App, Cho
 
 @asynccontextmanager
 async def open_queue_node(settings: Settings) -> AsyncIterator[App]:
-    """For a command that executes the scripts of the queue, and no other run."""
+    """Open a node for a command that executes the scripts of the queue, and no other run."""
     queues = (Queue.SCRIPT,)
     plan = _NodePlan(lambda store: PollingSource(store, queues), queues, NodeRole.SINGLE, processes=1)
     async with _open(settings, plan, is_api=False) as app:
@@ -154,7 +154,7 @@ async def open_queue_node(settings: Settings) -> AsyncIterator[App]:
 
 @asynccontextmanager
 async def open_run_set(settings: Settings, ids: Sequence[str] | None = None) -> AsyncIterator[App]:
-    """For a command that executes these runs, or without ids those of the refresh of the proxy pool."""
+    """Open a node for these runs, or, without ids, for those of the refresh of the proxy pool."""
 
     def make_source(store: Store) -> RunSource:
         async def list_ids() -> Sequence[str]:
@@ -174,7 +174,7 @@ async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> 
     permits = Permits()
     hints, broker = _transport(settings)
     books = SiteBooks(settings.site_config, store)
-    door = StandaloneLimiter(store.hosts, host_rules(settings), SitePaces(books.read)) if is_api else None
+    standalone_limiter = StandaloneLimiter(store.hosts, host_rules(settings), SitePaces(books.read)) if is_api else None
     source = None if plan is None else plan.make_source(store)
     try:
         if plan is not None or is_api:
@@ -183,7 +183,7 @@ async def _open(settings: Settings, plan: _NodePlan | None, *, is_api: bool) -> 
         host_access = permits if plan is not None or is_api else UNLIMITED
         async with monitor_loop("client" if plan is None else "node"), prober(settings, host_access) as probe:
             work = None if plan is None or source is None else WorkPlan(source, plan.processes, SitePaces(books.read))
-            app = assemble(settings, store, probe, keys, work=work, hints=hints, door=door)
+            app = assemble(settings, store, probe, keys, work=work, hints=hints, standalone_limiter=standalone_limiter)
             app.sites = make_site_parts(app, books)
             app.permits, app.broker = permits, broker
             if plan is not None:
@@ -204,14 +204,14 @@ def _register(app: App, plan: _NodePlan, source: RunSource | None) -> None:
     assert app.node is not None
     if isinstance(source, MessageSource):
         source.wake = app.node.wake
-        app.asked = source
-    card = worker_card(app.settings, app.node.owner, plan.queues, plan.transport, plan.role)
-    app.roll = NodeHeartbeat(app.store.nodes, card, app.node)
+        app.message_source = source
+    info = make_node_info(app.settings, app.node.owner, plan.queues, plan.transport, plan.role)
+    app.heartbeat = NodeHeartbeat(app.store.nodes, info, app.node)
 
 
 def _prepare_process(settings: Settings) -> None:
     hide(settings.secrets())
-    if not structlog.is_configured():  # without this, warnings would go to the standard output
+    if not structlog.is_configured():  # by default, warnings go to standard output
         configure_logging("warning")
     make_data_folder(settings.data_dir)
 
@@ -229,14 +229,14 @@ def _transport(settings: Settings) -> "tuple[CeleryHints | None, Broker | None]"
 
 @asynccontextmanager
 async def _present(settings: Settings, store: Store, node: Node | None) -> AsyncIterator[None]:
-    """In this folder; what nodes held that died here is to be had at once."""
+    """Register the node in the data folder, and requeue at once the runs of nodes that died on this machine."""
     presence = Presence(settings.data_dir / "nodes")
-    gone = presence.find_gone()
-    for owner in gone:
+    ended_owners = presence.find_gone()
+    for owner in ended_owners:
         await store.runs.expire(owner)
-    if gone:
+    if ended_owners:
         await store.runs.reap()
-    for owner in gone:
+    for owner in ended_owners:
         await store.nodes.remove(owner)
         presence.forget(owner)
     if node is None:
@@ -249,10 +249,10 @@ async def _present(settings: Settings, store: Store, node: Node | None) -> Async
         presence.leave(node.owner)
 
 
-def worker_card(
+def make_node_info(
     settings: Settings, owner: Owner, queues: Sequence[Queue], transport: Transport, role: NodeRole
 ) -> NodeInfo:
-    """What a node says of itself. One that executes a single run takes no other from any queue."""
+    """Return the row of a node. A node that executes a single run serves no queue."""
     names = tuple(queue.value for queue in queues)
     concurrency = settings.workers * settings.runs_per_process if queues else 1
     host, pid = platform.node() or "unknown", os.getpid()

@@ -9,7 +9,7 @@ from corral.settings import Settings
 
 
 def registry_key(config: Path) -> str:
-    """Tasks belong to the scraper configuration that they were imported with."""
+    """Return the key of a scraper configuration: tasks belong to the configuration that they were imported with."""
     return str(config.absolute())
 
 

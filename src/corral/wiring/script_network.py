@@ -33,10 +33,10 @@ class _ProxiedNetwork:
         return {"wire": self.route.wire.document()} if self.route.wire.hosts else {}
 
     def find_fault(self) -> ScriptFault | None:
-        found = self.route.wire.explain_failure()
-        if found is None:
+        failure = self.route.wire.explain_failure()
+        if failure is None:
             return None
-        code, detail = found
+        code, detail = failure
         return ScriptFault(code, detail or "wire", _MESSAGES.get(code, code))
 
 

@@ -1,4 +1,4 @@
-"""The services of a distributed installation, as its settings ask for them: Redis, PostgreSQL, workers, the API."""
+"""The services of a distributed installation, as its settings require them: Redis, PostgreSQL, workers, the API."""
 
 import functools
 import hashlib
@@ -53,7 +53,7 @@ class Installation:
         problems = [*self._broker_problems(), *self._database_problems()]
         if problems:
             raise BadConfiguration(problems)
-        run_apart(self._check_database)  # it loads what a supervisor has no use for
+        run_apart(self._check_database)  # in a child: a supervisor has no other use for the modules it loads
 
     def _check_database(self) -> None:
         """Check that the database is reachable and of a known version, once for all processes. Changes nothing."""
@@ -64,8 +64,8 @@ class Installation:
             raise StorageUnavailable(health.problem, hint="start it, or correct APP_DATABASE_URL")
         version = version_of(self.settings.store_url)
         if version is not None:
-            place = "the PostgreSQL database" if self.has_postgres else self.settings.store_url
-            schema.check_version(version, place)
+            location = "the PostgreSQL database" if self.has_postgres else self.settings.store_url
+            schema.check_version(version, location)
 
     def _broker_problems(self) -> list[str]:
         name = "APP_CELERY_BROKER_URL"
@@ -83,10 +83,10 @@ class Installation:
         if health.hopeless:
             return [f"{health.problem} (in {name})"]
         if parts.scheme != "redis" or not _is_loopback(parts.hostname or ""):
-            return [f"{health.problem}, and one that is elsewhere is not started from here; start it, or set {name}"]
+            return [f"{health.problem}, and Corral starts a Redis on this machine only; start it, or set {name}"]
         if redis_program() is None:
-            what = "and there is no redis-server to start one with"
-            return [f"{health.problem}, {what}; `apt-get install redis-server` (`brew install redis`), or set {name}"]
+            reason = "and there is no redis-server to start one with"
+            return [f"{health.problem}, {reason}; `apt-get install redis-server` (`brew install redis`), or set {name}"]
         return []
 
     def _database_problems(self) -> list[str]:
@@ -109,10 +109,10 @@ class Installation:
         below = tuple(service.name for service in base)
         names = [f"worker-{number}" for number in range(1, (workers or 1) + 1)]
         adopts = Adopts.FIRST if workers is None else Adopts.NEVER
-        # Where all of them would share few cores, the API answers sooner if it loads before the workers do.
+        # On a machine with few cores, the API answers sooner if it loads before the workers do.
         after = (API,) if api is not None and (os.cpu_count() or 1) <= len(names) + 1 else ()
-        at_work = [self._worker(name, below, adopts, after) for name in names]
-        return [*base, *([] if api is None else [self._api(*api, needs=below)]), *at_work]
+        celery_workers = [self._worker(name, below, adopts, after) for name in names]
+        return [*base, *([] if api is None else [self._api(*api, needs=below)]), *celery_workers]
 
     def _redis(self) -> Service:
         program = redis_program()
@@ -131,10 +131,10 @@ class Installation:
         return Service(POSTGRES, lambda _: checks.postgres_answers(self.settings.store_url))
 
     def _worker(self, name: str, needs: Sequence[str], adopts: Adopts, after: tuple[str, ...] = ()) -> Service:
-        given = self.settings.model_fields_set
-        concurrency = self.settings.runs_per_process if "runs_per_process" in given else WORKER_CONCURRENCY
-        # One process each, unless the settings ask for more: --workers is how an installation grows.
-        processes = () if "workers" in given else ("--processes", "1")
+        explicit = self.settings.model_fields_set
+        concurrency = self.settings.runs_per_process if "runs_per_process" in explicit else WORKER_CONCURRENCY
+        # One process each unless the settings name a number: an installation grows with --workers.
+        processes = () if "workers" in explicit else ("--processes", "1")
         beat = ("--beat",) if name == FIRST_WORKER else ()  # one scheduler for all nodes
         return Service(
             name,
@@ -148,10 +148,10 @@ class Installation:
         )
 
     def _api(self, host: str, port: int, *, needs: tuple[str, ...]) -> Service:
-        shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+        address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
         return Service(
             API,
-            lambda _: checks.http_health(shown, port),
+            lambda _: checks.http_health(address, port),
             needs,
             (*_CORRAL, "serve", "--host", host, "--port", str(port)),
             self.environment,
@@ -160,21 +160,21 @@ class Installation:
 
     def environment(self, without: Container[str] = ()) -> dict[str, str]:
         """Return the environment of a child process, without the variables in `without`."""
-        given = {name: value for name, value in environment_of(self.settings).items() if name not in without}
+        inherited = {name: value for name, value in environment_of(self.settings).items() if name not in without}
         ours = {"APP_TRANSPORT": "celery", "APP_DATA_DIR": str(self.data_dir), "APP_CELERY_BROKER_URL": self.broker}
-        return {**given, **ours}
+        return {**inherited, **ours}
 
     # -- Redis ------------------------------------------------------------------------------------------
 
     def _redis_health(self, pid: int | None) -> ServiceHealth:
         """Check our Redis with its password; before it is started, check whether another answers without one."""
-        health = checks.redis_health(self._own_redis.given_url if pid is None else self.broker)
+        health = checks.redis_health(self._own_redis.configured_url if pid is None else self.broker)
         if pid is None and health.is_well:
             self._own_redis.forget_password()
         if health.is_well and (other := self._other_installation()) is not None and not self._warned:
             self._warned = True
             self._warn(
-                f"the Redis at {checks.place_of(self.broker)} is used by another installation ({other}); "
+                f"the Redis at {checks.address_of(self.broker)} is used by another installation ({other}); "
                 "give each a database of its own: another number at the end of APP_CELERY_BROKER_URL"
             )
         return health
@@ -186,9 +186,9 @@ class Installation:
 
     # -- Celery workers ----------------------------------------------------------------------------------------
 
-    def _ping(self, **whom: Any) -> list[str]:
+    def _ping(self, **target: Any) -> list[str]:
         """Ping Celery workers through the broker and return the first that answers."""
-        replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **whom)
+        replies = self._control.broadcast("ping", reply=True, timeout=_PING_S, limit=1, **target)
         return [str(name) for reply in replies or () for name in reply]
 
     @property
@@ -234,14 +234,14 @@ def identity_of(settings: Settings) -> str:
     """Identify an installation by its database, independent of the data folder and the password."""
     url = settings.store_url
     parts = urlsplit(url)
-    place = f"{os.uname().nodename}:{url}" if parts.scheme == "sqlite" else f"{checks.place_of(url)}{parts.path}"
-    return hashlib.sha256(place.encode()).hexdigest()[:32]
+    location = f"{os.uname().nodename}:{url}" if parts.scheme == "sqlite" else f"{checks.address_of(url)}{parts.path}"
+    return hashlib.sha256(location.encode()).hexdigest()[:32]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
-    """The settings that were given, as the environment of another process."""
-    given = {name: getattr(settings, name) for name in settings.model_fields_set}
-    return {f"APP_{name.upper()}": _format_value(value) for name, value in given.items() if value is not None}
+    """Return the explicitly set settings as the environment of another process."""
+    explicit = {name: getattr(settings, name) for name in settings.model_fields_set}
+    return {f"APP_{name.upper()}": _format_value(value) for name, value in explicit.items() if value is not None}
 
 
 def _format_value(value: object) -> str:

@@ -27,8 +27,8 @@ def open_proxy(settings: Settings, policy: ProxyPolicy | None) -> OpenProxy | No
 
 
 def vault_of(settings: Settings) -> Vault:
-    given = settings.vault_key
-    return Vault(settings.data_dir / "vault.key", None if given is None else Secret(given.get_secret_value()))
+    key = settings.vault_key
+    return Vault(settings.data_dir / "vault.key", None if key is None else Secret(key.get_secret_value()))
 
 
 async def check_vault_keys(settings: Settings, store: Store) -> Keyring:

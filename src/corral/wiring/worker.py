@@ -71,20 +71,20 @@ def egress_policy(allow: list[str]) -> EgressPolicy:
 
 
 def _unlock(executors: dict[Strategy, Executor], pool: PoolAccess) -> dict[Strategy, Executor]:
-    """With the sessions and the proxies of the jobs."""
+    """Return the executors with access to the sessions and proxies of the jobs."""
     keys = pool.keys
-    return {name: WithProxy(WithSession(each, keys), keys, pool) for name, each in executors.items()}
+    return {name: WithProxy(WithSession(executor, keys), keys, pool) for name, executor in executors.items()}
 
 
 def _browser_limits(config: WorkerConfig) -> BrowserLimits:
     """Scale the limits of subresources with the allowed size of documents."""
-    usual, most = BrowserLimits(), config.max_body_bytes
+    usual, max_bytes = BrowserLimits(), config.max_body_bytes
     return replace(
         usual,
         executable=config.browser_executable,
-        max_content_bytes=most,
-        max_body_bytes=max(usual.max_body_bytes, most),
-        max_decoded_bytes=max(usual.max_decoded_bytes, 4 * most),
+        max_content_bytes=max_bytes,
+        max_body_bytes=max(usual.max_body_bytes, max_bytes),
+        max_decoded_bytes=max(usual.max_decoded_bytes, 4 * max_bytes),
         max_at_once=config.browser_concurrency,
     )
 

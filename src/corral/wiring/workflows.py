@@ -1,4 +1,4 @@
-"""What the steps of a workflow need from the files of this installation."""
+"""Read the step inputs of a workflow that are in files of this installation."""
 
 import asyncio
 from pathlib import Path
@@ -40,29 +40,29 @@ def _read_inventory(settings: Settings, spec: WorkflowSpec, problems: list[str])
     from corral.wiring.coverage import choose_sources, load_inventory, make_payload  # noqa: PLC0415
 
     payload = make_payload(settings, [], is_imported=True)
-    known = load_inventory(settings.data_inventory)
+    sources = load_inventory(settings.data_inventory)
     for step in spec.steps:
         names = step.config.get("sources")
         if step.kind == "reconcile" and isinstance(names, list) and not has_reference(names):
             try:
-                choose_sources(known, [str(name) for name in names])
+                choose_sources(sources, [str(name) for name in names])
             except BadInput as error:
                 problems.append(f"{step.name}: {error.message}; {error.hint}")
     return payload.document()
 
 
 def _find_scrapers(settings: Settings, spec: WorkflowSpec, problems: list[str]) -> dict[str, Any]:
-    """The scrapers that the steps name; all of them where a name comes from another step."""
+    """Return the scrapers that the steps name; all of them if a name comes from another step."""
     from corral.wiring.scrapers import load_scrapers  # noqa: PLC0415
 
     registry = load_scrapers(settings)
     wanted = {str(step.config["scraper"]): step.name for step in spec.steps if step.kind == "script"}
     is_open = any(has_reference(name) for name in wanted)
-    found: dict[str, Any] = {}
+    scrapers: dict[str, Any] = {}
     for name in registry.names() if is_open else wanted:
         try:
-            found[name] = msgspec.to_builtins(registry.find(name))
+            scrapers[name] = msgspec.to_builtins(registry.find(name))
         except (ScraperNotFound, ScriptNotRunnable) as error:
             if name in wanted:
                 problems.append(f"{wanted[name]}: {error.message}")
-    return found
+    return scrapers

@@ -23,7 +23,7 @@ class WorkflowStep:
     """One step. The handler is a coroutine function of this program, or the text `module:function`.
 
     A handler takes no argument, or one: the outputs of the steps it depends on, by the key of each step (its name in
-    lower case, with underscores). A text is called by a worker, in a process of its own.
+    lower case, with underscores). A worker calls `module:function`, in a process of its own.
     """
 
     name: str
@@ -63,12 +63,12 @@ class WorkflowDefinition:
     _checked: "_Checked | None" = field(default=None, init=False, repr=False, compare=False)
 
     def validate(self) -> bool:
-        """True; InvalidWorkflow, a ValueError, names every problem."""
+        """Return True, or raise InvalidWorkflow, a ValueError that names every problem."""
         self.spec()
         return True
 
     def spec(self) -> WorkflowSpec:
-        """The definition as it is now; checked again only after a change, because each workflow asks several times."""
+        """Return the current definition. It is checked again only after a change, because callers need it often."""
         document: dict[str, Any] = {
             "name": self.name,
             "max_recovery_attempts": self.max_recovery_attempts,
@@ -88,8 +88,8 @@ class WorkflowDefinition:
         return spec
 
     def handlers(self) -> dict[str, Callable[[Mapping[str, Any]], Awaitable[Any]]]:
-        """The handlers of this process, by the keys of their steps."""
-        # The threads of the event loop are few: handlers would wait for one while their timeouts run.
+        """Return the handlers of this process, by the keys of their steps."""
+        # The default executor has few threads: handlers would wait for one while their timeouts run.
         threads = ThreadPoolExecutor(MAX_AT_ONCE, thread_name_prefix="handler")
         keys = [step.key for step in self.spec().steps]
         return {
@@ -107,7 +107,7 @@ class _Checked(NamedTuple):
     spec: WorkflowSpec
 
     def is_of(self, document: dict[str, Any], handlers: Sequence[Handler]) -> bool:
-        # A name alone does not tell handlers apart.
+        # Two handlers may have the same name.
         return document == self.document and all(map(operator.is_, handlers, self.handlers))
 
 
@@ -121,8 +121,14 @@ def _check_handler(step: WorkflowStep) -> str | None:
         parameters = inspect.signature(handler).parameters.values()
     except (TypeError, ValueError):  # some functions written in C have no signature
         return None
-    needed = [each.name for each in parameters if each.default is each.empty and each.kind not in _VARIADIC]
-    is_keyword = any(each.kind is each.KEYWORD_ONLY and each.default is each.empty for each in parameters)
+    needed = [
+        parameter.name
+        for parameter in parameters
+        if parameter.default is parameter.empty and parameter.kind not in _VARIADIC
+    ]
+    is_keyword = any(
+        parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty for parameter in parameters
+    )
     if len(needed) > 1 or is_keyword:
         return f"{step.name}: the handler needs the arguments {', '.join(needed)}; it gets one at most, the inputs"
     return None
@@ -144,7 +150,7 @@ def _wrap(handler: Callable[..., Any], threads: ThreadPoolExecutor) -> Callable[
 def _call_in_thread(handler: Callable[..., Any], arguments: Sequence[Any]) -> Any:
     try:
         return handler(*arguments)
-    except StopIteration as error:  # a future does not take it, and would never be done
+    except StopIteration as error:  # a future rejects StopIteration, and would never be done
         raise RuntimeError("the handler raised StopIteration") from error
 
 

@@ -81,7 +81,7 @@ def state_of(now: WorkflowNow, transport: Transport) -> WorkflowState:
 
 
 def read_job_id(text: str | None) -> str | int | None:
-    """A job id that is a number was given as one; `007` is none."""
+    """Return a job id that looks like a number as an int, because the program passed one; `007` stays a text."""
     is_number = text is not None and text.isascii() and text.isdecimal() and (text == "0" or text[0] != "0")
     return int(text) if text is not None and is_number else text
 

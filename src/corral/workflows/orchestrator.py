@@ -31,10 +31,10 @@ _SOURCE = DefinitionSource(has_handlers=True)
 
 
 class JobOrchestrator:
-    """Creates and executes workflows. State lies in the installation of the settings, so that it survives a crash.
+    """Creates and executes workflows. The installation of the settings stores their state, which survives a crash.
 
-    A workflow that was interrupted goes on where it was: a program that creates the same definition for the same job
-    again gets the workflow that has not ended, and executes what is left of it.
+    An interrupted workflow continues where it stopped: a program that creates the same definition for the same job
+    again gets the workflow that has not ended, and executes its remaining steps.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class JobOrchestrator:
     ) -> None:
         self._installation = OpenInstallation(settings) if workflow_repo is None else workflow_repo.installation
         self._states = WorkflowStateRepository(self._installation)
-        self._policy: RetryPolicy | None = None  # found out once: it depends on the programs of this machine
+        self._policy: RetryPolicy | None = None  # computed once: it depends on the programs of this machine
 
     async def __aenter__(self) -> Self:
         await self._installation.app()
@@ -59,7 +59,7 @@ class JobOrchestrator:
         await self.close()
 
     async def close(self) -> None:
-        """Close the database. Without it, the end of the event loop does so."""
+        """Close the database. Without this call, the end of the event loop closes it."""
         await self._installation.close()
 
     # -- workflows ---------------------------------------------------------------------------------
@@ -75,7 +75,7 @@ class JobOrchestrator:
         return await self._states.get(workflow_id)
 
     async def get_workflow_by_job(self, job_id: str | int) -> WorkflowState | None:
-        """The newest workflow of a job."""
+        """Return the newest workflow of a job."""
         return await self._states.get_by_job_id(job_id)
 
     async def start_workflow(self, workflow_id: str) -> WorkflowState:
@@ -86,7 +86,7 @@ class JobOrchestrator:
     async def execute_workflow(self, workflow_id: str, workflow_def: WorkflowDefinition) -> dict[str, Any]:
         """Execute a workflow to its end, and return its progress with the results of its steps by key.
 
-        It starts a pending workflow, resumes a paused one, and takes over what a process that died has left.
+        It starts a pending workflow, resumes a paused one, and takes over the steps of a process that died.
         """
         app = await self._installation.app()
         spec = workflow_def.spec()
@@ -102,21 +102,21 @@ class JobOrchestrator:
         self, app: App, workflow_id: str, spec: WorkflowSpec, workflow_def: WorkflowDefinition
     ) -> WorkflowNow:
         owner: Owner = new_owner()
-        # Other processes see at once that this one has died, and do not wait for its leases.
+        # If this process dies, others see it at once and need not wait for its leases to expire.
         presence = Presence(app.settings.data_dir / "nodes")
         presence.enter(owner)
         self._policy = self._policy or retry_policy(app.settings)
         executor = LocalExecutor(app.store, owner, workflow_def.handlers(), self._policy)
         try:
             async with AsyncExitStack() as stack:
-                if _has_others(spec):
+                if _needs_node(spec):
                     await stack.enter_async_context(open_workflow_node(app.settings, workflow_id))
                 return await executor.run(workflow_id)
         finally:
             presence.leave(owner)
 
     async def pause_workflow(self, workflow_id: str) -> WorkflowState:
-        """Let running steps finish and start none; `execute_workflow` goes on."""
+        """Let running steps finish and start no others; `execute_workflow` resumes the workflow."""
         app = await self._installation.app()
         return state_of(await app.workflows.pause(str(workflow_id)), app.settings.transport)
 
@@ -125,9 +125,9 @@ class JobOrchestrator:
         return state_of(await app.workflows.cancel(str(workflow_id)), app.settings.transport)
 
     async def recover_workflow(self, workflow_id: str, from_step: int | str | None = None) -> WorkflowState:
-        """Let a failed workflow go on at its failed steps, or at a step by index, key or name.
+        """Prepare a failed workflow to continue at its failed steps, or at a step by index, key or name.
 
-        `execute_workflow` executes them; what completed is never repeated.
+        `execute_workflow` executes them; completed steps are never repeated.
         """
         app = await self._installation.app()
         now = await app.workflows.get(str(workflow_id))
@@ -141,14 +141,14 @@ class JobOrchestrator:
         return _describe(await app.workflows.get(str(workflow_id)), app)
 
     async def get_active_workflows(self) -> list[WorkflowState]:
-        """Workflows that are running or recovering."""
+        """Return the workflows that are running or recovering."""
         return await self._states.get_active_workflows()
 
     async def get_failed_workflows(self) -> list[WorkflowState]:
         return await self._states.get_failed_workflows()
 
     async def get_recoverable_workflows(self) -> list[WorkflowState]:
-        """Failed workflows with recovery attempts left."""
+        """Return the failed workflows that have recovery attempts left."""
         return await self._states.get_recoverable_workflows()
 
 
@@ -156,8 +156,8 @@ def _describe(now: WorkflowNow, app: App) -> dict[str, Any]:
     return {**progress_view(now, app.settings.transport), "job_id": read_job_id(now.job_id)}
 
 
-def _has_others(spec: WorkflowSpec) -> bool:
-    """Whether workers execute some of the steps; then this process has a node of its own for them."""
+def _needs_node(spec: WorkflowSpec) -> bool:
+    """Return whether workers execute some of the steps; this process then opens a node for them."""
     return any(step.kind != LOCAL_STEP for step in spec.steps)
 
 

@@ -15,11 +15,11 @@ from corral.wiring.app import App
 from corral.wiring.roles import open_client
 from corral.workflows.models import WorkflowState, WorkflowTask, state_of
 
-_MANY = 1000
+_MAX_WORKFLOWS = 1000
 
 
 class OpenInstallation:
-    """Opened at the first use, and closed with `close` or with the event loop.
+    """An installation that is opened at its first use, and closed with `close` or with the event loop.
 
     A task of its own holds it open: the end of `asyncio.run` cancels the task, which closes everything in order.
     """
@@ -33,7 +33,7 @@ class OpenInstallation:
     async def app(self) -> App:
         loop = asyncio.get_running_loop()
         if self._opened is None or self._loop is not loop:
-            if not structlog.is_configured():  # it would write to standard output, which belongs to the program
+            if not structlog.is_configured():  # by default it writes to standard output, which belongs to the program
                 configure_logging("warning")
             self._loop, self._opened = loop, loop.create_future()
             self._holder = loop.create_task(self._hold(self._opened), name="installation")
@@ -44,7 +44,7 @@ class OpenInstallation:
             async with open_client(self.settings) as app:
                 opened.set_result(app)
                 await asyncio.Event().wait()
-        except Exception as error:  # noqa: BLE001 - the caller that waits for the installation gets it
+        except Exception as error:  # noqa: BLE001 - passed on to the caller that waits for the installation
             if not opened.done():
                 opened.set_exception(error)
             self._opened = None
@@ -68,13 +68,13 @@ class WorkflowStateRepository:
             return None
 
     async def get_by_job_id(self, job_id: str | int) -> WorkflowState | None:
-        """The newest workflow of a job."""
+        """Return the newest workflow of a job."""
         app = await self.installation.app()
-        found = await app.store.workflows.newest(None, None, 1, job_id=str(job_id))
-        return state_of(found[0], app.settings.transport) if found else None
+        workflows = await app.store.workflows.newest(None, None, 1, job_id=str(job_id))
+        return state_of(workflows[0], app.settings.transport) if workflows else None
 
     async def find_by_child_run(self, run_id: str) -> str | None:
-        """The id of the workflow that has started this run."""
+        """Return the id of the workflow that started this run."""
         app = await self.installation.app()
         try:
             child = await app.store.runs.get(str(run_id))
@@ -91,11 +91,14 @@ class WorkflowStateRepository:
 
     async def get_recoverable_workflows(self) -> list[WorkflowState]:
         app = await self.installation.app()
-        return [state_of(now, app.settings.transport) for now in await app.store.workflows.recoverable(_MANY)]
+        return [state_of(now, app.settings.transport) for now in await app.store.workflows.recoverable(_MAX_WORKFLOWS)]
 
     async def _in_states(self, *states: RunState) -> list[WorkflowState]:
         app = await self.installation.app()
-        return [state_of(now, app.settings.transport) for now in await app.store.workflows.newest(states, None, _MANY)]
+        return [
+            state_of(now, app.settings.transport)
+            for now in await app.store.workflows.newest(states, None, _MAX_WORKFLOWS)
+        ]
 
 
 class WorkflowTaskRepository:
@@ -107,7 +110,7 @@ class WorkflowTaskRepository:
         return [] if state is None else state.tasks
 
     async def get_by_celery_task_id(self, celery_task_id: str) -> WorkflowTask | None:
-        """The task that Celery knows by this id; None without Celery."""
+        """Return the task that Celery knows by this id; None without Celery."""
         workflow_id = await self._states.find_by_child_run(celery_task_id)
         tasks = [] if workflow_id is None else await self.get_by_workflow(workflow_id)
         return next((task for task in tasks if task.celery_task_id == celery_task_id), None)
@@ -122,7 +125,7 @@ class WorkflowTaskRepository:
         return await self.get_by_status(workflow_id, TaskStatus.FAILED)
 
     async def get_retryable_tasks(self, workflow_id: str) -> list[WorkflowTask]:
-        """Tasks that wait for their next attempt, or have attempts left."""
+        """Return the tasks that wait for their next attempt, or have attempts left."""
         tasks = await self.get_by_workflow(workflow_id)
         return [task for task in tasks if task.status is TaskStatus.RETRYING and task.retry_count <= task.max_retries]
 
@@ -142,6 +145,6 @@ class JobRepository:
 def repositories(
     settings: Settings | None = None,
 ) -> tuple[WorkflowStateRepository, WorkflowTaskRepository, JobRepository]:
-    """The repositories of the installation that the settings name."""
+    """Return the repositories of the installation that the settings name."""
     shared = OpenInstallation(settings)
     return WorkflowStateRepository(shared), WorkflowTaskRepository(shared), JobRepository(shared)

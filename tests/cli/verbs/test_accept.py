@@ -40,7 +40,7 @@ def test_a_crawl_with_broken_data_keeps_its_records_apart_until_they_are_accepte
     [line] = [line for line in shown.splitlines() if "fill_rate" in line]
     assert line.split() == ["/thing/*", "price", "fill_rate", "1.0", "0.0", "broken"]
     refused = corral.here("export", run_id, "-o", "again.jsonl")
-    assert (refused.code, "kept apart" in refused.err) == (1, True)
+    assert (refused.code, "are withheld" in refused.err) == (1, True)
     assert corral.here("export", run_id, "-o", "apart.jsonl", "--withheld").code == 0
 
     assert "nothing was written" in corral.here("run", "accept", run_id, "--dry-run").out

@@ -142,7 +142,7 @@ def test_why_knows_every_url_that_was_seen(corral: Corral) -> None:
         wanted = {
             f"{site.url}/gone": ("missing", "missing: it answers 404"),
             "http://elsewhere.test/": ("skipped", "by the rule out_of_scope"),
-            f"{site.url}/copy": ("skipped", f"by the rule canonical: it says that it is {site.url}/a"),
+            f"{site.url}/copy": ("skipped", f"by the rule canonical: its canonical URL is {site.url}/a"),
             f"{site.url}/b": ("pending", "the crawl ended before (its max_pages was used up)"),
         }
         for url, (state, because) in wanted.items():

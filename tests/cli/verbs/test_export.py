@@ -65,7 +65,7 @@ def test_to_standard_output(shared: Corral, run_id: str) -> None:
 @pytest.mark.parametrize(
     "arguments, code, said",
     [
-        (("-o", "x.doc"), 2, "does not say in which format"),
+        (("-o", "x.doc"), 2, "does not determine the format"),
         (("-o", "no/such/x.csv"), 2, "there is no folder"),
         (("-o", "x.csv", "--format", "pdf"), 2, "pdf"),
         (("-o", "x.warc.gz"), 1, "did not keep its pages"),

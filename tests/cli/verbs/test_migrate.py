@@ -129,7 +129,7 @@ def test_ctrl_c_moves_nothing(corral: Corral, target: str, started: Callable[...
         process.send_signal(signal.SIGINT)
         _, told = process.communicate()
     assert process.returncode == 130
-    assert "nothing was moved, and the old database goes on as before" in told
+    assert "nothing was moved, and the old database stays in use" in told
     assert "was begun on" in corral.here("doctor").out
     assert corral.here("status", "--json").json["queues"][0]["due"] == 1
 

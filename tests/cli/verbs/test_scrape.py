@@ -203,7 +203,7 @@ def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
 
     assert process.returncode == 130
     assert time.monotonic() - began < 5 * SLACK
-    assert "is cancelled\n  fix: start it anew with `corral run retry " in err
+    assert "is cancelled\n  fix: start it again with `corral run retry " in err
     assert "Traceback" not in err
     assert children
     assert all_gone(children)

@@ -102,7 +102,7 @@ def test_what_crawls_got_from_sites_is_listed_and_shown(corral: Corral) -> None:
 
     run_id = crawled.json["run"]["id"]
     assert _list_kept(corral) == [run_id]
-    assert "would let go" in corral.here("run", "keep", run_id, "--undo", "--dry-run").out
+    assert "would stop keeping" in corral.here("run", "keep", run_id, "--undo", "--dry-run").out
     assert corral.here("run", "keep", run_id, "--undo", "--json").json == {"run_id": run_id, "keep": False}
     assert _list_kept(corral) == []
     assert corral.here("run", "keep", run_id).out == f"run {run_id} is kept\n"

@@ -233,7 +233,7 @@ def test_definitions_are_checked(corral: Corral) -> None:
     assert corral.here("workflow", "validate", "nothing.yaml").code == 78
     assert corral.here("workflow", "validate").code == 2
     (corral.folder / "twice.yaml").write_text("name: a\nsteps: []\nname: b\n")
-    assert "line 3: key 'name' stands twice" in corral.here("workflow", "validate", "twice.yaml").err
+    assert "line 3: key 'name' occurs twice" in corral.here("workflow", "validate", "twice.yaml").err
     (corral.folder / "broken.yaml").write_text("name: [")
     assert "line 1" in corral.here("workflow", "validate", "broken.yaml").err
     assert "crawl-then-export" in corral.here("workflow", "templates").out

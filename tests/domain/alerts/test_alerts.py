@@ -71,7 +71,7 @@ def test_bad_rules_and_channels_are_refused() -> None:
 def test_a_channel_shows_neither_its_address_nor_its_secret() -> None:
     draft = ChannelDraft("a", ChannelKind.WEBHOOK, "https://hooks.example/services/canary", SECRET)
     draft.check(EgressPolicy(()))
-    assert draft.shown == "https://hooks.example/…"
+    assert draft.redacted == "https://hooks.example/…"
     assert "canary" not in repr(draft.serialize())
     opened = OpenChannel.deserialize(draft.serialize().reveal())
     assert (opened.url, opened.secret and opened.secret.reveal()) == (draft.url, SECRET.reveal())

@@ -36,7 +36,7 @@ def test_what_is_expected_and_not_there_is_missing() -> None:
         (Entry(("2026-27", "0001"), 0), GapType.EMPTY),
         (Entry(("2026-27", "0001"), 9), GapType.TOO_SMALL),
         (Entry(("2026-27", "0001"), 10), None),
-        (Entry(("2026-27", "0001"), 99, problem="is no valid JSON"), GapType.CORRUPT),
+        (Entry(("2026-27", "0001"), 99, problem="is not valid JSON"), GapType.CORRUPT),
         (Entry(("2026-27", "0001"), 99, NOW.timestamp() - 25 * _HOUR), GapType.STALE),
         (Entry(("2026-27", "0001"), 99, NOW.timestamp() - 23 * _HOUR), None),
         (Entry(("2024-25", "0001"), 99, NOW.timestamp() - 25 * _HOUR), None),  # of an old season: fresh for ever

@@ -85,7 +85,7 @@ def test_only_so_many_values_of_a_large_run_are_described() -> None:
     for number in range(3_000):
         builder.add({"price": f"{number} €"}, ["price"])
     profile = builder.finish().fields["price"]
-    assert (profile.asked, profile.filled, profile.values) == (3_000, 3_000, 1_000)
+    assert (profile.expected, profile.filled, profile.values) == (3_000, 3_000, 1_000)
 
 
 def a_plan(**options: Any) -> CrawlPlan:

@@ -144,8 +144,8 @@ def test_what_is_no_page_is_not_given_to_the_browser() -> None:
 @pytest.mark.parametrize(
     "stats, why",
     [
-        ({"is_binary": True, "is_packed": True, "content_type": "text/html"}, "packed with gzip"),
-        ({"content_length": 0, "http_status": 204}, "answered 204 with nothing at all"),
+        ({"is_binary": True, "is_packed": True, "content_type": "text/html"}, "is gzip data"),
+        ({"content_length": 0, "http_status": 204}, "answered 204 with an empty body"),
         ({"content_length": 9}, "not found on the page"),
     ],
 )

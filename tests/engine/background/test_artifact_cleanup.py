@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from corral.domain.runs.artifact import UNNAMED_FOR_S, Artifact, ArtifactKind
-from corral.engine.background.artifact_cleanup import KeptBuilds, Tidying
+from corral.engine.background.artifact_cleanup import BuildRetention, Tidying
 from corral.files.artifacts import ArtifactFolder
 from corral.files.build_folders import BuildFolders, hold_build
 from corral.files.saved_files import FileFolder
@@ -63,7 +63,7 @@ def test_a_link_in_the_folder_is_neither_followed_nor_removed(tmp_path: Path) ->
 def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corral.files.artifacts._KEPT_FREE_BYTES", 2**62)
+    monkeypatch.setattr("corral.files.artifacts._RESERVED_BYTES", 2**62)
     folder = ArtifactFolder(tmp_path / "artifacts")
     with pytest.raises(OSError, match="nearly full"):
         folder.keep(ArtifactKind.HTML, b"x")
@@ -136,7 +136,7 @@ async def test_packs_go_after_the_rows_of_their_build(
         os.utime(path, (time.time() - age_days * 86400,) * 2)
     if what == "known":
         await store.datasets.open_build(build, "pets", "run")
-    kept = KeptBuilds(BuildFolders(root), max_age_days)
+    kept = BuildRetention(BuildFolders(root), max_age_days)
     tidying = Tidying(store, ArtifactFolder(tmp_path / "artifacts"), 10, FileFolder(tmp_path / "files"), kept)
     with hold_build(folder) if what == "held" else contextlib.nullcontext():
         await tidying.tidy()

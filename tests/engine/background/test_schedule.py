@@ -183,7 +183,7 @@ async def test_a_sweeper_that_was_away_gives_owners_the_time_to_renew(settings: 
         [run_id] = await put(app, drill())
         sweeper = a_sweeper(app)
         await sweeper.reap()
-        sweeper._looked -= 30  # as after a suspended machine, or a database that was gone
+        sweeper._swept_at -= 30  # as after a suspended machine, or a database that was gone
         [lease] = await app.store.runs.claim_one(run_id, "somebody", 0.0)  # type: ignore[arg-type]
         await asyncio.sleep(0.01)
         await sweeper.reap()
@@ -207,4 +207,4 @@ async def test_a_list_is_collected_when_its_time_has_come_and_is_not_forgotten_a
             [run] = await wait_for_runs(app, [(await runs_of(app, job))[0].id])
             assert (run.kind, run.state) == ("crawl", RunState.COMPLETED)
             assert len(await app.store.records.of_run(run.id, "", 10)) == 3
-            assert await app.store.runs.is_kept(run.id)
+            assert await app.store.runs.is_pinned(run.id)

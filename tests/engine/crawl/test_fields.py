@@ -85,7 +85,7 @@ def test_on_one_page_the_pattern_that_matches_it_counts(corral: Corral) -> None:
         assert "no pattern of the recipe matches" in done.err
         done = corral("job", "add", site.url, "--item-links", "a", "--recipe", "recipe.yaml")
     assert done.code == 2
-    assert "this is a list" in done.err
+    assert "a list cannot use the recipe" in done.err
 
 
 def test_a_recipe_file_that_is_none_is_refused(corral: Corral) -> None:

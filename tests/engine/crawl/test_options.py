@@ -67,7 +67,7 @@ def test_a_page_with_many_links_is_told_in_several_steps() -> None:
     steps = 0
     left = [small, large, small._replace(id=3)]
     while left:
-        now, left = next_batch(left, most=10)
+        now, left = next_batch(left, max_links=10)
         assert sum(len(each.found) for each in now) <= 10
         told += now
         steps += 1

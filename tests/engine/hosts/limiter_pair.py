@@ -29,7 +29,7 @@ class Notes:
         assert self.limiter is not None
         self.said.append(("probe", host.host_key))
         known = self.not_yet.pop() if self.not_yet else None
-        asyncio.get_running_loop().call_soon(self.limiter.probe_taken, host, known)
+        asyncio.get_running_loop().call_soon(self.limiter.apply_probe, host, known)
 
     def probe_ended(self, host: HostState) -> None:
         self.said.append(("closed" if host.condition.breaker.opened_at is None else "still open", host.host_key))
@@ -42,7 +42,7 @@ class Notes:
         """No other node asks for it."""
         assert self.limiter is not None
         self.limiter.apply_quota(
-            host, QuotaGrant(host.host_key, self.limiter.rules_of(host).pace.most_at_once), self.limiter.clock()
+            host, QuotaGrant(host.host_key, self.limiter.rules_of(host).pace.max_concurrency), self.limiter.clock()
         )
 
     def save_recovery(self, host: HostState) -> None:

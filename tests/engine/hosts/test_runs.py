@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from corral.domain.errors import CannotLook
-from corral.domain.hosts.claiming import MOST_SET_ASIDE
+from corral.domain.hosts.claiming import MAX_SET_ASIDE
 from corral.domain.hosts.limiter import SitePace
 from corral.domain.ids import RunId
 from corral.domain.jobs.job import Priority, Strategy
@@ -87,7 +87,7 @@ async def test_a_long_queue_of_a_full_host_does_not_keep_others_waiting_for_poll
     monkeypatch.setattr("corral.engine.node.node._POLL_S", 60.0)
     with serve_site({"/": Page(takes_s=30)}) as full, serve_site({"/": Page()}) as free:
         async with run_node(settings_with_limits(tmp_path, host_concurrency=1, http_timeout_seconds=60)) as app:
-            await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MOST_SET_ASIDE)], a_page(f"{free.url}/"))
+            await put(app, *[a_page(f"{full.url}/") for _ in range(8 * MAX_SET_ASIDE)], a_page(f"{free.url}/"))
             await until(lambda: free.hits["/"] == 1, within_s=4)
 
 
@@ -114,7 +114,7 @@ async def test_a_person_sets_the_pace_of_one_site(tmp_path: Path) -> None:
     with serve_site({"/": Page()}) as slow, serve_site({"/": Page()}) as other:
         async with run_node(settings_with_limits(tmp_path)) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(1, 0.4))
-            await until(lambda: host_of(app, slow).said is not None)
+            await until(lambda: host_of(app, slow).pace_override is not None)
             sites = [slow, other, slow, other, slow, other]
             await wait_for_runs(app, await put(app, *[a_page(f"{site.url}/") for site in sites]))
     spans = [site.asked_at[-1][1] - site.asked_at[0][1] for site in (slow, other)]
@@ -157,7 +157,7 @@ async def test_a_waiting_host_holds_no_slot(tmp_path: Path) -> None:
         settings = settings_with_limits(tmp_path, workers=1, runs_per_process=1)
         async with run_node(settings) as app:
             await app.store.hosts.set_pace(slow.url.partition("//")[2], SitePace(delay_s=30))
-            await until(lambda: host_of(app, slow).said is not None)
+            await until(lambda: host_of(app, slow).pace_override is not None)
             first, *late = await put(app, *[a_page(f"{slow.url}/") for _ in range(5)])
             [quick] = await put(app, a_page(f"{other.url}/"))
             assert all_done(await wait_for_runs(app, [first, quick]))
@@ -279,7 +279,7 @@ async def test_a_process_that_only_serves_goes_past_the_gates_with_what_it_looks
             seen = await app.previews.look(f"{site.url}/", Survey.PAGE)
             hits = site.hits["/"]
             await app.store.hosts.open_breaker(site.url.partition("//")[2], 5, 0)
-            await until(lambda: bool(app.door and app.door.limiter.watched))
+            await until(lambda: bool(app.standalone_limiter and app.standalone_limiter.limiter.watched))
             with pytest.raises(CannotLook, match="deferred by"):
                 await app.previews.look(f"{site.url}/", Survey.PAGE)
     assert seen is not None

@@ -52,7 +52,7 @@ class Record:
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeat_record, "SEEN_EVERY_S", 0.02)
+    monkeypatch.setattr(heartbeat_record, "HEARTBEAT_EVERY_S", 0.02)
     monkeypatch.setattr(heartbeat_record, "_STARTING_S", 0.01)
     monkeypatch.setattr(heartbeat_record, "_LEAVE_WITHIN_S", 0.1)
 
@@ -62,7 +62,7 @@ async def test_it_is_seen_again_and_again_says_that_it_stops_and_leaves() -> Non
     on_record = NodeHeartbeat(store, INFO, store)
     on_record.start()
     await store.until_seen(3)
-    on_record.say_stopping()
+    on_record.mark_stopping()
     await store.until_seen(len(store.seen) + 1)
     await on_record.leave()
     last = len(store.seen)

@@ -53,7 +53,7 @@ async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: A
     node = node_of(app)
     [run_id] = await put(app, drill("sleep", seconds=0.5, record=True))
     await wait_for_start(app, run_id)
-    real = node._pool._sort
+    real = node._pool._dispatch
     heard: list[list[messages.FromWorker]] = []
 
     def fail_once(worker: WorkerProcess, frame: list[messages.FromWorker]) -> None:
@@ -62,7 +62,7 @@ async def test_words_of_a_worker_that_make_no_sense_cost_that_worker_only(app: A
             raise KeyError("what?")
         real(worker, frame)
 
-    node._pool._sort = fail_once  # type: ignore[method-assign]
+    node._pool._dispatch = fail_once  # type: ignore[method-assign]
     [run] = await wait_for_runs(app, [run_id])
     assert (run.state, run.losses) == (RunState.COMPLETED, 1)
     await until(lambda: node.worker_count == 2)

@@ -49,7 +49,7 @@ class Told:
         def note_end(how: str) -> None:
             self.said.append((run_id, how))
 
-        self.asked.ask(RunDelivery(run_id, note_taken, note_end))
+        self.asked.deliver(RunDelivery(run_id, note_taken, note_end))
 
     async def claim(self, room: int = 10, lanes: Lanes = EVERY_LANE) -> list[str]:
         return [lease.run_id for lease in await self.asked.claim(ME, room, lanes, ANY_HOST)]

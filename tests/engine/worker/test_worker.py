@@ -158,7 +158,7 @@ def test_every_part_of_a_report_and_of_a_batch_arrives() -> None:
         7, "k", ItemState.DONE, record={"t": "x"}, found=(found,), version=version, change=Change.NEW, depth=2
     )
     report = messages.SendReport("r1", 1, BatchReport((ended,), (7, 8), 3, traps={"a": [1]}, at_once=4))
-    item = Item(9, "http://a.test/b", "k2", 1, 1, known=version, found_on="http://a.test/")
+    item = Item(9, "http://a.test/b", "k2", 1, 1, earlier_version=version, found_on="http://a.test/")
     batch = messages.SendBatch("r1", 1, Batch((item,), Counts(done=1), next_due_s=0.5, reasons={"x": 1}))
     encoded = messages.encode_frame([report])[4:]
     assert msgspec.json.decode(encoded, type=list[messages.FromWorker]) == [report]

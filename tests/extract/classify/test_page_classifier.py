@@ -17,8 +17,8 @@ from corral.extract.classify.page_classifier import (
     ClassifierInput,
     PageClass,
     PageClassification,
+    classify_page,
     failure_of_classification,
-    judge,
     merge_headers,
 )
 from corral.extract.classify.phrases import BLOCK_TITLE, CHALLENGE_TITLE, GONE, GONE_BARE, LOGIN_TITLE, is_odd, says
@@ -27,7 +27,7 @@ from corral.extract.classify.signs import (
     CHALLENGE_SCRIPT,
     LITTLE_PROSE_CHARS,
     LONG_PROSE_CHARS,
-    MAX_LOOKED_AT_CHARS,
+    MAX_EXAMINED_CHARS,
     WATCHING_SCRIPT,
     WIDGETS,
     Signs,
@@ -61,14 +61,14 @@ ANSWERS = st.builds(
 @pytest.mark.parametrize("cause", CAUSES)
 def test_being_short_hidden_and_without_the_fields_is_no_offence(cause: Cause) -> None:
     """No sum of what is said about the page as a whole reaches the threshold."""
-    names = [row.see.__name__ for row in TABLE]
+    names = [row.detect.__name__ for row in TABLE]
     general = TABLE[names.index("little_text") :]
     assert sum(max(0.0, row.weight(cause)) for row in general) < THRESHOLD
 
 
 @pytest.mark.parametrize("cause", CAUSES)
 def test_much_to_read_and_every_field_outweigh_any_single_piece(cause: Cause) -> None:
-    weights = {row.see.__name__: row.weight(cause) for row in TABLE}
+    weights = {row.detect.__name__: row.weight(cause) for row in TABLE}
     assert max(weights.values()) + weights["long_text"] + weights["fields_found"] < THRESHOLD
 
 
@@ -94,7 +94,7 @@ def test_a_page_that_is_not_suspected_would_not_have_been_condemned(page: Classi
     page = replace(page, content_type="text/html")
     missing = () if is_complete else ("price",)
     whole = page_classifier._weigh(Signs(page, missing))  # what is weighed for every page, were there no shorter way
-    assert judge(page, missing).kind is whole.kind
+    assert classify_page(page, missing).kind is whole.kind
 
 
 KNOWN = [*ALWAYS.values(), *WHEN_FOUND.values(), *(case.values[1] for case in CASES)]
@@ -108,7 +108,7 @@ def test_suspicion_is_the_same_however_early_it_is_settled(
     page = replace(page, content_type="text/html", text=text, status=status)
     missing = () if is_complete else ("price",)
     signs = Signs(page, missing)
-    seen = [row for row in TABLE if row.accuses and row.see(signs) is not None]
+    seen = [row for row in TABLE if row.is_incriminating and row.detect(signs) is not None]
     sums = [sum(max(row.weight(cause), 0.0) for row in seen) for cause in CAUSES]
     assert page_classifier._is_suspected(Signs(page, missing)) == (max(sums) >= THRESHOLD)
     assert (Signs(page, ()).has_little_prose, Signs(page, ()).has_long_prose) == (
@@ -117,15 +117,15 @@ def test_suspicion_is_the_same_however_early_it_is_settled(
     )
 
 
-@pytest.mark.parametrize("order", [page_classifier._ACCUSING, page_classifier._ACCUSING_SHORT])
+@pytest.mark.parametrize("order", [page_classifier._INCRIMINATING, page_classifier._INCRIMINATING_SHORT])
 def test_all_that_accuses_is_asked_once(order: list[tuple[object, object, bool]]) -> None:
     asked = [see for see, _, _ in order]
     assert len(asked) == len(set(asked))
-    assert set(asked) == {row.see for row in TABLE if row.accuses}
+    assert set(asked) == {row.detect for row in TABLE if row.is_incriminating}
 
 
 def test_no_evidence_is_weighed_twice() -> None:
-    names = [row.see.__name__ for row in TABLE]
+    names = [row.detect.__name__ for row in TABLE]
     assert len(names) == len(set(names))
     assert all(any(row.weight(cause) for cause in CAUSES) for row in TABLE)
 
@@ -140,28 +140,28 @@ def test_the_set_is_large_enough_to_mean_something() -> None:
 
 def test_every_kind_but_a_refusal_needs_a_good_status() -> None:
     for page in (read_page("soft_404"), read_page("shell"), read_page("login_wall")):
-        assert judge(answer(page, status=500), ("price",)).kind is PageClass.OK
+        assert classify_page(answer(page, status=500), ("price",)).kind is PageClass.OK
 
 
 def test_the_title_can_be_given() -> None:
     page = answer(html("", "<p>Please stand by.</p><div id=challenge-running></div>"), title="Just a moment...")
-    assert "the title “Just a moment...”" in judge(page, ("price",)).evidence
+    assert "the title “Just a moment...”" in classify_page(page, ("price",)).evidence
 
 
 def test_what_speaks_for_the_page_is_named_too() -> None:
-    page_classifier = judge(answer(read_page("article_about_captchas")), ())
+    page_classifier = classify_page(answer(read_page("article_about_captchas")), ())
     assert "it describes itself as NewsArticle" in page_classifier.against
-    assert "every asked field was found" in page_classifier.against
+    assert "every requested field was found" in page_classifier.against
 
 
 def test_without_a_content_type_the_text_itself_tells() -> None:
-    assert judge(answer(read_page("challenge"), content_type=""), ("price",)).kind is PageClass.BLOCK
-    assert judge(answer('{"error": "forbidden"}', content_type=""), ("price",)).kind is PageClass.BLOCK
-    assert judge(answer("Access denied", content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert classify_page(answer(read_page("challenge"), content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert classify_page(answer('{"error": "forbidden"}', content_type=""), ("price",)).kind is PageClass.BLOCK
+    assert classify_page(answer("Access denied", content_type=""), ("price",)).kind is PageClass.BLOCK
 
 
 def test_a_document_too_deep_to_parse_is_not_called_empty() -> None:
-    assert judge(answer("<div>" * 20_000), ("price",)).kind is PageClass.OK
+    assert classify_page(answer("<div>" * 20_000), ("price",)).kind is PageClass.OK
 
 
 def test_repeated_headers_are_joined() -> None:
@@ -200,7 +200,7 @@ def test_being_asked_to_slow_down_is_not_a_block() -> None:
 
 
 def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
-    page_classifier = judge(answer(read_page("challenge"), status=503), ("price",))
+    page_classifier = classify_page(answer(read_page("challenge"), status=503), ("price",))
     failure = failure_of_classification(page_classifier, 503, retry_after="30")
     assert failure is not None
     assert (failure.code, failure.http_status, failure.retry_after) == (FailureCode.BLOCKED, 503, "30")
@@ -212,7 +212,7 @@ def test_a_challenge_with_503_is_a_block_and_keeps_its_waiting_time() -> None:
 
 @given(page=ANSWERS, missing=st.lists(st.text(), max_size=3).map(tuple))
 def test_nothing_makes_it_raise(page: ClassifierInput, missing: tuple[str, ...]) -> None:
-    page_classifier = judge(page, missing)
+    page_classifier = classify_page(page, missing)
     assert (page_classifier.kind is PageClass.OK) is (failure_of_classification(page_classifier, 200) is None)
 
 
@@ -226,7 +226,7 @@ def calls_to_judge(page: ClassifierInput) -> int:
 
     sys.setprofile(count)
     try:
-        judge(page, ("price",))
+        classify_page(page, ("price",))
     finally:
         sys.setprofile(None)
     return calls
@@ -275,23 +275,23 @@ def test_twice_the_document_is_at_most_twice_the_work(piece: str) -> None:
 )
 def test_two_megabytes_of_almost_evidence_come_to_an_end(piece: str) -> None:
     """Anything worse than linear would be cut off by the timeout of the suite."""
-    text = piece * (MAX_LOOKED_AT_CHARS // len(piece))
+    text = piece * (MAX_EXAMINED_CHARS // len(piece))
     for shape in (text, html(text, text), html("x", f"<p>{text}</p>"), html("x", f"<script>{text}</script>")):
-        judge(answer(shape), ("price",))
-    judge(answer(text, content_type="application/json"), ("price",))
+        classify_page(answer(shape), ("price",))
+    classify_page(answer(text, content_type="application/json"), ("price",))
 
 
 def test_what_lies_beyond_two_megabytes_is_not_looked_at() -> None:
-    padding = f"<!--{'x' * MAX_LOOKED_AT_CHARS}-->"
+    padding = f"<!--{'x' * MAX_EXAMINED_CHARS}-->"
     late = answer(html("Rope", f"<p>Rope, 9 yards.</p><img src=/1.jpg>{padding}<div id=challenge-form></div>"))
-    assert judge(late, ("price",)).kind is PageClass.OK
+    assert classify_page(late, ("price",)).kind is PageClass.OK
 
 
 def test_the_whole_of_a_large_document_is_looked_at() -> None:
-    padding = f"<!--{'x' * (MAX_LOOKED_AT_CHARS - 10_000)}-->"
+    padding = f"<!--{'x' * (MAX_EXAMINED_CHARS - 10_000)}-->"
     page = answer(html("Just a moment...", f"{padding}<p>Wait.</p><div id=challenge-form></div>"))
-    assert "a challenge in the markup (div challenge-form)" in judge(page, ("price",)).evidence
-    assert judge(answer(html("Just a moment...", padding[:1000] + "-->" + LONG)), ()).kind is PageClass.OK
+    assert "a challenge in the markup (div challenge-form)" in classify_page(page, ("price",)).evidence
+    assert classify_page(answer(html("Just a moment...", padding[:1000] + "-->" + LONG)), ()).kind is PageClass.OK
 
 
 @pytest.mark.parametrize("pattern", [CHALLENGE_TITLE, BLOCK_TITLE, LOGIN_TITLE, GONE, GONE_BARE])

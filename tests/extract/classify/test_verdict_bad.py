@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from corral.extract.classify.page_classifier import ClassifierInput, PageClass, judge
+from corral.extract.classify.page_classifier import ClassifierInput, PageClass, classify_page
 from tests.extract.classify.bad_pages import (
     BLOCKS,
     CAPTCHAS,
@@ -19,7 +19,7 @@ PRICE = ("price",)
 
 @pytest.mark.parametrize("kind, page", CASES)
 def test_a_bad_page_is_called_by_its_name(kind: PageClass, page: ClassifierInput) -> None:
-    verdict = judge(page, PRICE)
+    verdict = classify_page(page, PRICE)
     assert verdict.kind is kind, verdict
     assert verdict.evidence
 
@@ -27,7 +27,7 @@ def test_a_bad_page_is_called_by_its_name(kind: PageClass, page: ClassifierInput
 @pytest.mark.parametrize("page", [*BLOCKS.values(), *CAPTCHAS.values()][:5] + [*CAPTCHAS.values()][:4])
 def test_a_block_page_has_a_title_too(page: ClassifierInput) -> None:
     """Asked for nothing but a title, every field is “found” on it."""
-    assert judge(page, ()).kind in (PageClass.BLOCK, PageClass.CAPTCHA)
+    assert classify_page(page, ()).kind in (PageClass.BLOCK, PageClass.CAPTCHA)
 
 
 SAID_BY_THE_TITLE = [
@@ -39,13 +39,13 @@ SAID_BY_THE_TITLE = [
 @pytest.mark.parametrize("kind, page", SAID_BY_THE_TITLE)
 def test_that_a_page_has_a_title_says_nothing_for_it(kind: PageClass, page: ClassifierInput) -> None:
     """It was taken for content where nothing but the title was asked for."""
-    assert judge(replace(page, wants_title_only=True), ()).kind is kind
+    assert classify_page(replace(page, wants_title_only=True), ()).kind is kind
 
 
 def test_a_redirect_to_a_login_form_is_a_wall_even_if_its_title_was_taken_for_the_field() -> None:
-    assert judge(LOGIN_WALLS["recorded, redirected"], ()).kind is PageClass.LOGIN_WALL
+    assert classify_page(LOGIN_WALLS["recorded, redirected"], ()).kind is PageClass.LOGIN_WALL
 
 
 def test_a_challenge_outweighs_the_text_around_it() -> None:
     page = answer(read_page("challenge").replace("</body>", f"{LONG}</body>"), cf_mitigated="challenge")
-    assert judge(page, PRICE).kind is PageClass.BLOCK
+    assert classify_page(page, PRICE).kind is PageClass.BLOCK

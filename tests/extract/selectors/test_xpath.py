@@ -12,7 +12,7 @@ from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.engine.usecases.jobs import check_fields
 from corral.extract.page_reader import ReadRequest, read_page
-from corral.extract.selectors.xpath_grammar import mistake_in
+from corral.extract.selectors.xpath_grammar import find_mistake
 from tests.extract.pages.builders import READ_TIME
 from tests.slack import SLACK
 
@@ -103,7 +103,7 @@ WRONG = [
     ("kind::a", 0, "unknown axis 'kind'"),
     ("//a[$b]", 4, "variables are not supported"),
     ("//a[text(1)]", 9, "')' is missing"),
-    ("count()", 0, "count() is given 0 arguments and takes 1"),
+    ("count()", 0, "count() has 0 arguments and takes 1"),
     ("//a | -1", 6, "'-' is not expected here"),
     ("(" * 100 + "a" + ")" * 100, 40, "nested too deeply"),
     ("document('/etc/passwd')", 0, "unknown function 'document'"),
@@ -139,7 +139,7 @@ def test_what_is_accepted_is_what_the_library_takes() -> None:
     accepted = 0
     for length in itertools.islice(itertools.cycle(range(1, 8)), 7_000):
         text = " ".join(chance.choices(pieces, k=length))
-        if mistake_in(text) is None:
+        if find_mistake(text) is None:
             etree.XPath(text, regexp=False)
             accepted += 1
     assert accepted > 200
@@ -148,7 +148,7 @@ def test_what_is_accepted_is_what_the_library_takes() -> None:
 def test_checking_takes_no_time() -> None:
     started = time.monotonic()
     for text in ("(" * 1000, "a[" * 499, "'" * 999, "-" * 999 + "1", "a/" * 499 + "b", " " * 1000, "1" * 1000):
-        mistake_in(text)
+        find_mistake(text)
     assert time.monotonic() - started < 1 * SLACK
 
 

@@ -170,7 +170,7 @@ async def test_html_holds_nothing_the_site_knows_us_by(
 async def test_a_full_disk_costs_the_evidence_not_the_outcome(
     browser: BrowserExecutor, hostile: Hostile, folder: ArtifactFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corral.files.artifacts._KEPT_FREE_BYTES", 2**62)
+    monkeypatch.setattr("corral.files.artifacts._RESERVED_BYTES", 2**62)
     serve(monkeypatch, "/denied", BLOCKED, status="403 Forbidden")
     outcome = await browser.execute(a_task(hostile.url("/denied"), "title"))
     assert isinstance(outcome, Failed)

@@ -191,7 +191,7 @@ async def test_a_sweep_leaves_the_living_alone_and_ends_only_what_was_written_do
         await until(lambda: carries(left_over.pid, f"TMPDIR={dead.path}"), within_s=5)
         found = [BrowserProcess.of(process.pid) for process in (left_over, bystander)]
         reused = BrowserProcess(left_over.pid, 1)
-        dead.write_down([record for record in (*found, reused) if record is not None])
+        dead.record_processes([record for record in (*found, reused) if record is not None])
         os.close(dead._lock)  # as its owner's death does
         assert sweep_homes(tmp_path) == 1
         assert left_over.wait(5) == -signal.SIGKILL

@@ -45,7 +45,7 @@ async def test_an_image_is_leased_settled_and_read_back(store: Store) -> None:
     assert 50 < wait_s <= 60
     rows = await store.datasets.page_images(BUILD, "", 10)
     stored = next(row for row in rows if row.key == one.key)
-    assert (stored.caption, stored.page_url, stored.place) == ("a cat", one.page_url, ("p", 5, 7))
+    assert (stored.caption, stored.page_url, stored.location) == ("a cat", one.page_url, ("p", 5, 7))
     assert stored.facts == ImageFacts(sha256="s", phash=2**64 - 1)
     assert await store.datasets.page_images(BUILD, rows[0].key, 10) == rows[1:]
     assert await store.datasets.count_images(BUILD) == [("downloaded", "", 1), ("pending", "http_503", 1)]

@@ -24,7 +24,7 @@ from corral.store.store import Store
 from corral.store.tables import Document, metadata
 from corral.store.to_postgres.migrate import move, plan
 from corral.store.to_postgres.rows import STEADY, _canonical, tables_to_copy
-from corral.store.to_postgres.target import place_of
+from corral.store.to_postgres.target import address_of
 from tests import services
 from tests.chaos.level import LEVEL
 from tests.store.builders import (
@@ -329,7 +329,7 @@ async def test_a_target_that_is_used_is_left_alone_even_by_who_moved_there_befor
 async def test_a_target_that_somebody_uses_is_not_waited_for(
     path: Path, target: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corral.store.to_postgres.migrate._OURS", ("SET lock_timeout = '100ms'",))
+    monkeypatch.setattr("corral.store.to_postgres.migrate._SESSION_SETTINGS", ("SET lock_timeout = '100ms'",))
     store = await open_file(path)
     await add(store)
     with psycopg.connect(target) as other:
@@ -356,7 +356,7 @@ async def test_a_file_that_was_moved_is_refused_by_every_program(path: Path, tar
     with pytest.raises(Exception, match="moved to PostgreSQL on"):
         connection.execute("UPDATE runs SET priority = 0")
     connection.close()
-    assert "password" not in place_of("postgresql://me:password@db.example:6/x")
+    assert "password" not in address_of("postgresql://me:password@db.example:6/x")
 
 
 async def test_a_move_to_a_second_place_is_refused(

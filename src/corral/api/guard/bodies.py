@@ -1,7 +1,7 @@
-"""Reading a body: what can be refused unread is refused first, and every check is linear.
+"""Read and check request bodies: refuse them unread if possible, and in linear time otherwise.
 
-Nothing of this can stall the event loop: pieces are checked as they arrive, and large bodies are parsed one at a time,
-with room for other requests between two of them.
+This never blocks the event loop for long: pieces are checked as they arrive, and large bodies are parsed one at a time,
+with time for other requests between two of them.
 """
 
 import asyncio
@@ -16,12 +16,12 @@ from corral.api.problems import Refused
 from corral.domain.errors import BadInput
 from corral.domain.json_shape import JsonShape, find_repeated_key
 
-# At most _LARGE_AT_ONCE large bodies are received at the same time, to bound memory; the others wait unread.
+# At most _MAX_LARGE large bodies are received at the same time, to bound memory; the others wait unread.
 LARGE_BYTES = 64 * 1024
-_LARGE_AT_ONCE = 4
+_MAX_LARGE = 4
 _LARGE_GAP_S = 1.0
 # Large bodies are parsed and validated one at a time: each has a turn of at most this length, and between two turns
-# small requests have the event loop for themselves.
+# only small requests use the event loop.
 _TURN_S = 0.1
 _BETWEEN_TURNS_S = 0.03
 
@@ -30,18 +30,18 @@ EndTurn = Callable[[], None]
 
 
 class ClientGone(Exception):
-    """The client closed the connection in the middle of its body, so no answer can be sent."""
+    """Raised if the client closes the connection in the middle of its body, so that no answer can be sent."""
 
 
 class BodyReader:
     def __init__(self, max_bytes: int, timeout_s: float) -> None:
         self._max_bytes = max_bytes
         self._timeout_s = timeout_s
-        self._places = asyncio.Semaphore(_LARGE_AT_ONCE)
+        self._slots = asyncio.Semaphore(_MAX_LARGE)
         self._turn = asyncio.Lock()
 
     def check_head(self, headers: Headers, *, takes_form: bool = False) -> None:
-        """Everything that can be known before the body is read."""
+        """Refuse a request by its headers, before the body is read."""
         declared = headers.get("content-length", "")
         if declared.isdigit() and (len(declared) > 18 or int(declared) > self._max_bytes):
             raise self._too_large()
@@ -53,11 +53,11 @@ class BodyReader:
     async def read(self, headers: Headers, receive: Receive) -> tuple[bytes, EndTurn | None]:
         """Return the whole body, checked, and for a large body the function that ends its turn."""
         async with AsyncExitStack() as stack:
-            place = _Place(self._places, stack)
+            slot = _LargeBodySlot(self._slots, stack)
             if int(headers.get("content-length", 0)) > LARGE_BYTES:
-                await self._take(place)
+                await self._take_slot(slot)
             is_json_body = not _is_any_form(headers.get("content-type"))
-            body = await self._receive_all(receive, place, JsonShape() if is_json_body else None)
+            body = await self._receive_all(receive, slot, JsonShape() if is_json_body else None)
             end_turn = await self._take_turn() if len(body) > LARGE_BYTES else None
             try:
                 if is_json_body:
@@ -68,29 +68,29 @@ class BodyReader:
                 raise
             return body, end_turn
 
-    async def _take(self, place: "_Place") -> None:
+    async def _take_slot(self, slot: "_LargeBodySlot") -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
-                await place.take()
+                await slot.take()
         except TimeoutError:
             message = "too many large bodies arrive at once"
             headers = {"Connection": "close", "Retry-After": "1"}
             raise Refused(503, "too_many_bodies", message, hint="try again", headers=headers) from None
 
-    async def _receive_all(self, receive: Receive, place: "_Place", shape: JsonShape | None) -> bytes:
+    async def _receive_all(self, receive: Receive, slot: "_LargeBodySlot", shape: JsonShape | None) -> bytes:
         try:
             async with asyncio.timeout(self._timeout_s):
-                return await self._receive_pieces(receive, place, shape)
+                return await self._receive_pieces(receive, slot, shape)
         except TimeoutError:
             message = f"the body did not arrive within {self._timeout_s:g} s, or stopped arriving"
             hint = "send the whole request at once"
             raise Refused(408, "request_timeout", message, hint=hint, headers={"Connection": "close"}) from None
 
-    async def _receive_pieces(self, receive: Receive, place: "_Place", shape: JsonShape | None) -> bytes:
+    async def _receive_pieces(self, receive: Receive, slot: "_LargeBodySlot", shape: JsonShape | None) -> bytes:
         pieces: list[bytes] = []
         size = 0
         while True:
-            message = await place.next_piece(receive)
+            message = await slot.next_piece(receive)
             if message["type"] == "http.disconnect":
                 raise ClientGone
             piece: bytes = message.get("body", b"")
@@ -102,8 +102,8 @@ class BodyReader:
             pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
-            if size > LARGE_BYTES:  # of a body in chunks this is known only now
-                await place.take()
+            if size > LARGE_BYTES:  # the size of a chunked body is known only now
+                await slot.take()
 
     async def _take_turn(self) -> EndTurn:
         await self._turn.acquire()
@@ -125,27 +125,27 @@ class BodyReader:
         return Refused(413, "body_too_large", message, hint="split the request", headers=headers)
 
 
-class _Place:
-    """One of the places for large bodies, held from when it is taken until the body is checked."""
+class _LargeBodySlot:
+    """A slot for a large body, held from `take` until the body is checked."""
 
-    def __init__(self, places: asyncio.Semaphore, stack: AsyncExitStack) -> None:
-        self._places = places
+    def __init__(self, slots: asyncio.Semaphore, stack: AsyncExitStack) -> None:
+        self._slots = slots
         self._stack = stack
-        self._is_taken = False
+        self._is_held = False
 
     async def take(self) -> None:
-        if not self._is_taken:
-            await self._stack.enter_async_context(self._places)
-            self._is_taken = True
+        if not self._is_held:
+            await self._stack.enter_async_context(self._slots)
+            self._is_held = True
 
     async def next_piece(self, receive: Receive) -> Message:
-        """Raise TimeoutError for a body that stops arriving while another one waits for its slot."""
+        """Return the next piece. Raise TimeoutError if the body stops arriving while another one waits for a slot."""
         while True:
             try:
-                async with asyncio.timeout(_LARGE_GAP_S if self._is_taken else None):
+                async with asyncio.timeout(_LARGE_GAP_S if self._is_held else None):
                     return await receive()
             except TimeoutError:
-                if self._places.locked():
+                if self._slots.locked():
                     raise
 
 
@@ -187,6 +187,6 @@ def check_json(body: bytes) -> None:
         raise BadInput(message, field="body", hint="send one JSON document in UTF-8", code="bad_json") from None
     repeated = find_repeated_key(body)
     if repeated is not None:
-        message = f"the key {repeated[:100]!r} stands twice in one object of the body"
-        hint = "send it once: which of them counts is not defined"
+        message = f"the key {repeated[:100]!r} occurs twice in one object of the body"
+        hint = "send it once: JSON does not define which value counts"
         raise BadInput(message, field=repeated[:100], hint=hint, code="repeated_key")

@@ -1,4 +1,4 @@
-"""Which methods a path takes: the `Allow` of a 405, and what needs no body to be refused."""
+"""Look up the methods of a path, for the `Allow` header of a 405 and to refuse requests without reading a body."""
 
 import re
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ class MethodTable:
         return self._methods.setdefault(pattern, set())
 
     def methods_of(self, path: str) -> list[str]:
-        """Of all routes with this path; empty where there is none."""
+        """Return the methods of all routes with this path; empty if there is none."""
         return sorted(
             {method for pattern, methods in self._methods.items() if pattern.match(path) for method in methods}
         )

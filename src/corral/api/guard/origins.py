@@ -1,4 +1,4 @@
-"""Where a write comes from: a web page of another origin may not make a visitor's browser send one."""
+"""Detect cross-origin writes: a web page of another origin may not make a visitor's browser send one."""
 
 from collections.abc import Collection
 from urllib.parse import urlsplit
@@ -27,7 +27,7 @@ def _is_own(origin: str, host: str, allowed_hosts: Collection[str]) -> bool:
         parts = urlsplit(origin.strip().lower())
         default = _DEFAULT_PORTS.get(parts.scheme)
         own = urlsplit(f"{parts.scheme}://{host.strip().lower()}")
-        # Behind a proxy that ends TLS the scheme differs; name and port are what we were called by.
+        # Behind a proxy that terminates TLS the scheme differs, so only name and port are compared.
         is_same = (parts.hostname, parts.port or default) == (own.hostname, own.port or default)
     except ValueError:
         return False

@@ -24,8 +24,8 @@ from corral.settings import Settings
 from corral.wiring.app import App
 
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-# Pages without data of their own: what they show they have to ask for, with a token.
-# The echo page tells a caller only what it sent itself, and proxies that are checked have no token.
+# Pages without data: they request their data with a token. The echo page returns only what the caller sent, and
+# checked proxies have no token.
 _PUBLIC = frozenset({"/", "/docs", "/health", "/ready", "/proxies/echo"})
 _PUBLIC_FILES = ("/static/", "/docs/assets/")
 
@@ -71,7 +71,7 @@ class RequestGuard:
             try:
                 await self._inner(scope, receive, sending)
             finally:
-                # The server keeps the scope for as long as the connection lives.
+                # The server holds the scope until the connection ends, so free the body now.
                 scope["state"].pop("body", None)
             return
         await refused(scope, receive, sending)
@@ -89,11 +89,11 @@ class RequestGuard:
         return sending
 
     def _check_head(self, scope: Scope) -> None:
-        """Everything that the head of the request is enough for."""
+        """Refuse a request by its head, before the body is read."""
         is_write = scope["method"] in _WRITES
         headers = Headers(scope=scope)
         if is_write and self._app.draining:
-            message = "Corral is stopping and takes nothing new"
+            message = "Corral is stopping and accepts no writes"
             raise Refused(503, "stopping", message, headers={"Retry-After": "5"})
         self._check_name(headers)
         if is_write:
@@ -118,18 +118,18 @@ class RequestGuard:
             "forbidden_host",
             f"this server has no token and is not called {host[:100]!r}",
             field="Host",
-            hint="ask 127.0.0.1 or localhost, name it in APP_ALLOWED_HOSTS, or set APP_WRITE_TOKEN",
+            hint="use 127.0.0.1 or localhost, add the name to APP_ALLOWED_HOSTS, or set APP_WRITE_TOKEN",
         )
 
     def _check_origin(self, headers: Headers) -> None:
         origin = find_foreign_origin(headers, self._app.settings.allowed_hosts)
         if origin is not None:
             message = f"a page of another origin may not write: {origin[:100]!r}"
-            hint = "send it from the dashboard or without a browser; a proxy in front has to keep the Host header"
+            hint = "send it from the dashboard or without a browser; a proxy in front must keep the Host header"
             raise Refused(403, "foreign_origin", message, field="Origin", hint=hint)
 
     def _takes_body(self, scope: Scope) -> bool:
-        """A body that no route would take is not read: 404 and 405 need none."""
+        """Return whether a route accepts the body; for a 404 or 405 it is not read."""
         return scope["method"] in _WRITES and scope["method"] in self._methods.methods_of(scope["path"])
 
     async def _read_body(self, scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
@@ -141,7 +141,7 @@ class RequestGuard:
 
 
 class _Tokens:
-    """Check the token for reading or writing. Without tokens anyone may do both, on loopback only."""
+    """Checks the token for reading or writing. Without tokens, every client may do both, on loopback only."""
 
     def __init__(self, settings: Settings) -> None:
         self._read = _hash(settings.read_token)
@@ -153,8 +153,8 @@ class _Tokens:
 
     def find(self, headers: Headers) -> str:
         token = _hash(_read_token(headers.get("authorization", "")))
-        for name, known in (("write", self._write), ("read", self._read)):
-            if token is not None and known is not None and hmac.compare_digest(token, known):
+        for name, expected in (("write", self._write), ("read", self._read)):
+            if token is not None and expected is not None and hmac.compare_digest(token, expected):
                 return name
         return "none"
 
@@ -174,7 +174,7 @@ class _Tokens:
 
 
 class _Rates:
-    """How many requests a client may send: reads and writes apart."""
+    """Limits the request rate of each client, separately for reads and writes."""
 
     def __init__(self, settings: Settings) -> None:
         self._reads = RateLimiter(Rate(settings.api_read_rate, settings.api_read_burst))
@@ -194,9 +194,9 @@ class _Rates:
         )
 
 
-def _read_token(given: str) -> str | None:
-    """The token of a Bearer header, or the password of a Basic one, which clients of scrapyd send."""
-    scheme, _, value = given.partition(" ")
+def _read_token(authorization: str) -> str | None:
+    """Return the token of a Bearer header, or the password of a Basic one, which clients of scrapyd send."""
+    scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() != "basic":
@@ -227,13 +227,13 @@ def _ending_turn(send: Send, end_turn: Callable[[], None]) -> Send:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    given = False
+    is_sent = False
 
     async def replay() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return replay

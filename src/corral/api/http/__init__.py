@@ -1,1 +1,1 @@
-"""The HTTP server: uvicorn's protocol with limits on what a client may send, and for how long."""
+"""The HTTP server: the protocol of uvicorn with limits on size and time of requests."""

@@ -1,4 +1,4 @@
-"""Which connections are open, and what becomes of those that keep others waiting."""
+"""Register the open connections, and close those that keep others waiting."""
 
 import asyncio
 import time
@@ -14,10 +14,10 @@ from corral.api.http.limits import HttpLimits
 log = structlog.get_logger()
 
 SWEEP_EVERY_S = 0.1
-# Closed in one sweep: a thousand at once would keep other requests waiting.
-_CLOSED_AT_ONCE = 100
-# How long a client may go on sending after it was refused. Closing at once would reset the connection, and most
-# clients would then report the reset and not the answer.
+# Connections closed in one sweep: closing a thousand at once would delay other requests.
+_MAX_CLOSED_PER_SWEEP = 100
+# How long a refused client may continue to send. Closing at once would reset the connection, and most clients would
+# then report the reset instead of the answer.
 LINGER_S = 2.0
 # How long `/health` reports that connections ran out.
 _REPORT_FOR_S = 5.0
@@ -28,7 +28,7 @@ class State(Enum):
     WAITING = auto()  # the head of its request has not arrived
     IDLE = auto()  # between two requests
     BUSY = auto()  # a request is being received or answered
-    LINGERING = auto()  # refused; what it still sends is discarded
+    LINGERING = auto()  # refused; further data is discarded
 
 
 class Connection(Protocol):
@@ -46,11 +46,11 @@ class _Entry:
 class Connections:
     """All connections of one server, by state and, within a state, by age.
 
-    A connection that has no request under way can be closed to make room, the oldest first: a client that means
-    business sends its request at once, so idle and half-sent connections cannot keep others out.
+    A connection without a request can be closed to make room, the oldest first: a genuine client sends its request at
+    once, so idle and half-sent connections cannot keep others out.
     """
 
-    # In the order in which they make room.
+    # In the order in which they are closed to make room.
     _EVICTABLE = (State.LINGERING, State.WAITING, State.IDLE)
 
     def __init__(self, limits: HttpLimits) -> None:
@@ -67,14 +67,14 @@ class Connections:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more request may be answered; only `/health` and `/ready` are answered without room."""
+        """True if one more request may be answered; `/health` and `/ready` are answered in any case."""
         if len(self._by_state[State.BUSY]) <= self.limits.max_connections:
             return True
         self._note_full()
         return False
 
     def admit(self, connection: Connection) -> bool:
-        """Register a new connection, at the cost of the oldest one without a request where the limit is reached."""
+        """Register a new connection; at the limit, close the oldest one without a request."""
         if self.open >= self.limits.max_connections:
             self._note_full()
         if self.open >= self.limits.max_connections + self.limits.reserved_connections:
@@ -127,15 +127,15 @@ class Connections:
             connection.abort()
 
     def _older(self, state: State, before_s: float) -> Iterable[Connection]:
-        found: list[Connection] = []
+        expired: list[Connection] = []
         for connection in self._by_state[state]:
-            if self._entries[connection].since_s > before_s or len(found) == _CLOSED_AT_ONCE:
+            if self._entries[connection].since_s > before_s or len(expired) == _MAX_CLOSED_PER_SWEEP:
                 break
-            found.append(connection)
-        return found
+            expired.append(connection)
+        return expired
 
     def describe(self) -> dict[str, Any]:
-        """For `/health`."""
+        """Return the state for `/health`."""
         limits = self.limits
         numbers = {"open": self.open, "limit": limits.max_connections}
         if time.monotonic() - self._ran_out_at > _REPORT_FOR_S and self.open <= limits.max_connections:

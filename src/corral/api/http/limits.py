@@ -10,7 +10,7 @@ from corral.settings import Settings
 RESERVED_CONNECTIONS = 32
 # Database, log, sockets to worker processes: files that this process opens while it serves.
 _OTHER_FILES = 64
-_LEAST_CONNECTIONS = 4
+_MIN_CONNECTIONS = 4
 _OPEN_FILES = Path("/proc/self/fd")
 
 
@@ -54,6 +54,6 @@ def fit_open_files(limits: HttpLimits) -> HttpLimits:
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return limits
     available = max(0, soft - in_use - min(_OTHER_FILES, soft // 8))
-    reserved = max(_LEAST_CONNECTIONS // 2, min(limits.reserved_connections, available // 4))
-    fewer = max(_LEAST_CONNECTIONS, available - reserved)
+    reserved = max(_MIN_CONNECTIONS // 2, min(limits.reserved_connections, available // 4))
+    fewer = max(_MIN_CONNECTIONS, available - reserved)
     return replace(limits, max_connections=fewer, reserved_connections=reserved, bounded_by="the open-file limit")

@@ -1,6 +1,6 @@
-"""One connection: uvicorn's HTTP/1.1 protocol, with bounds before there is a request.
+"""Handle one connection with uvicorn's HTTP/1.1 protocol, and limit it before there is a request.
 
-uvicorn bounds neither the head of a request nor the time it takes, and answers what it cannot parse in plain text.
+uvicorn limits neither the head of a request nor the time it takes, and answers malformed requests in plain text.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_refused = False
         self._running: RequestResponseCycle | None = None
         self._is_in_head = False
-        self._is_receiving = False  # a request has begun to arrive and has not ended
+        self._is_receiving = False  # a request has begun and is not complete
         self._head_bytes = 0  # in complete headers
         self._fed_bytes = 0  # in pieces that did not complete the head
         self._header_count = 0
@@ -101,7 +101,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._running.disconnected = True
             self._running.message_event.set()
         self.pipeline.clear()
-        # Nothing may refer back to this connection: what it holds is freed now, not by a later garbage collection.
+        # Break all reference cycles, so that the memory is freed now and not by a later garbage collection.
         self.transport = self._socket
         self._running = self.cycle = self.flow = None  # type: ignore[assignment]
 
@@ -135,7 +135,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._socket.abort()
 
     def _leave(self, refusal: HttpRefusal) -> None:
-        """Only a client that has begun to send something waits for an answer."""
+        """Close the connection; answer first if the client has begun to send a request."""
         if self._is_in_head and self._registry.state_of(self) is State.WAITING:
             self._answer(refusal)
         self._registry.forget(self)
@@ -157,7 +157,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         self._socket.write_eof()
 
-    # ------------------------------------------------------------------------------------------ what arrives
+    # ------------------------------------------------------------------------------------------ incoming data
 
     def data_received(self, data: bytes) -> None:
         state = self._registry.state_of(self)
@@ -173,7 +173,7 @@ class GuardedProtocol(HttpToolsProtocol):
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            pass  # there is nothing to upgrade to: the request is answered as it is
+            pass  # upgrades are not supported: answer the request as it is
         except httptools.HttpParserInvalidMethodError:
             self._refuse(find_unknown_method(data, self._methods_of) or MALFORMED)
         except httptools.HttpParserError as error:
@@ -183,7 +183,7 @@ class GuardedProtocol(HttpToolsProtocol):
             self._check_unfinished_head(len(data), was_in_head=was_in_head)
 
     def _check_unfinished_head(self, size: int, *, was_in_head: bool) -> None:
-        """A single header may be without end: the parser tells of headers that are complete only."""
+        """Limit a single endless header: the parser reports only complete headers."""
         if not self._is_in_head or not was_in_head:
             return
         self._fed_bytes += size
@@ -214,7 +214,7 @@ class GuardedProtocol(HttpToolsProtocol):
             raise _Refused(too_many_headers(self._limits.max_headers))
         if self._head_bytes + len(self.url) > self._limits.max_header_bytes:
             raise _Refused(headers_too_large(self._limits.max_header_bytes))
-        if self._is_in_head:  # trailers, which come after the body, are counted and dropped
+        if self._is_in_head:  # trailers, after the body, are counted and dropped
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -233,7 +233,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_receiving = False
         super().on_message_complete()
 
-    # ------------------------------------------------------------------------------------------ what is answered
+    # ------------------------------------------------------------------------------------------ answers
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
@@ -242,9 +242,9 @@ class GuardedProtocol(HttpToolsProtocol):
         async def run(scope: Any, receive: Any, send: Any) -> None:
             async def send_and_close(message: Any) -> None:
                 if message["type"] == "http.response.start" and cycle.more_body:
-                    cycle.keep_alive = False  # the rest of the request is not waited for
+                    cycle.keep_alive = False  # do not wait for the rest of the request
                 if cycle.disconnected:
-                    # uvicorn takes it without a word; a stream that never waits would not notice that it is cancelled.
+                    # uvicorn drops it silently; a stream that never awaits would not notice its cancellation.
                     await asyncio.sleep(0)
                 await send(message)
 
@@ -268,7 +268,7 @@ class GuardedProtocol(HttpToolsProtocol):
         if running is None or running.response_complete:
             self._answer(refusal)
         elif running is self.cycle and self._is_receiving and not self._is_in_head:
-            # The body of this very request is broken: what the route makes of it goes nowhere.
+            # The body of this request is malformed: discard the answer of its route.
             running.disconnected = True
             running.message_event.set()
             if not running.response_started:

@@ -1,4 +1,4 @@
-"""Answers that the server itself gives, before there is a request that a route could answer."""
+"""Answers of the server itself, before there is a request that a route could answer."""
 
 import random
 import uuid
@@ -15,7 +15,7 @@ SECURITY_HEADERS = (
 
 
 def new_request_id() -> str:
-    """Unlike `uuid4` it asks the kernel for nothing: that would give way to other threads, once for every request."""
+    """Return a random id without a system call: that of `uuid4` would switch threads once per request."""
     return str(uuid.UUID(int=random.getrandbits(128), version=4))
 
 
@@ -28,7 +28,7 @@ class HttpRefusal:
     headers: tuple[tuple[str, str], ...] = ()
 
     def response(self) -> bytes:
-        """The whole answer, in the shape of every other error; the connection closes after it."""
+        """Return the whole answer, in the format of every other error; the connection closes after it."""
         request_id = new_request_id()
         error = {"code": self.code, "message": self.message, "hint": self.hint, "request_id": request_id}
         body = dumps({"error": {name: text for name, text in error.items() if text}, "detail": self.message})
@@ -65,5 +65,5 @@ def headers_too_large(max_bytes: int) -> HttpRefusal:
     return HttpRefusal(431, "headers_too_large", f"the request line and headers are larger than {max_bytes} bytes")
 
 
-def too_many_headers(most: int) -> HttpRefusal:
-    return HttpRefusal(431, "headers_too_large", f"the request has more than {most} headers")
+def too_many_headers(limit: int) -> HttpRefusal:
+    return HttpRefusal(431, "headers_too_large", f"the request has more than {limit} headers")

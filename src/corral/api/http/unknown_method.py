@@ -1,4 +1,4 @@
-"""Methods that the parser does not know, so that they are refused like those it knows."""
+"""Refuse methods that the parser does not know in the same way as those it knows."""
 
 import re
 from collections.abc import Callable
@@ -11,15 +11,15 @@ EVERY_METHOD = ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"]
 
 
 def find_unknown_method(data: bytes, methods_of: Callable[[str], list[str]]) -> HttpRefusal | None:
-    """405, or 404 where no method would do; None where `data` does not begin with a request line."""
-    found = _REQUEST_LINE.match(data)
-    if found is None or found.group(1) in _KNOWN:
+    """Return a 405, or a 404 if the path has no methods; None if `data` does not begin with a request line."""
+    request_line = _REQUEST_LINE.match(data)
+    if request_line is None or request_line.group(1) in _KNOWN:
         return None
-    path = found.group(2).decode("ascii").partition("?")[0]
+    path = request_line.group(2).decode("ascii").partition("?")[0]
     allowed = methods_of(path)
     if not allowed:
         return HttpRefusal(404, "not_found", f"no such path: {path[:200]}", "see /docs")
-    return method_not_allowed(found.group(1).decode("ascii"), allowed)
+    return method_not_allowed(request_line.group(1).decode("ascii"), allowed)
 
 
 def method_not_allowed(method: str, allowed: list[str]) -> HttpRefusal:

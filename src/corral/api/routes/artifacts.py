@@ -33,13 +33,13 @@ async def list_artifacts(run_id: Id, corral: Corral) -> Response:
 
 @router.get("/jobs/runs/{run_id}/artifacts/{artifact_id}", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
 async def read_artifact(run_id: Id, artifact_id: Annotated[str, Path(max_length=64)], corral: Corral) -> Response:
-    # Looked up before any file is: what no run names has no path.
+    # The lookup comes first: a file that no run names has no path.
     artifact = (await corral.store.artifacts.get(str(run_id), artifact_id)).artifact
     data = await asyncio.to_thread(corral.artifacts.read, artifact)
     if data is None:
         raise ArtifactNotFound(artifact_id)
-    how = "inline" if artifact.kind is ArtifactKind.SCREENSHOT else "attachment"
-    headers = {**_HEADERS, "Content-Disposition": f'{how}; filename="{artifact.file_name}"'}
+    disposition = "inline" if artifact.kind is ArtifactKind.SCREENSHOT else "attachment"
+    headers = {**_HEADERS, "Content-Disposition": f'{disposition}; filename="{artifact.file_name}"'}
     return Response(data, media_type=artifact.kind.content_type, headers=headers)
 
 
@@ -48,7 +48,7 @@ _FILE = {200: {"content": {"application/octet-stream": {}}, "description": "The 
 
 @router.get("/jobs/runs/{run_id}/files/{name}", response_class=Response, responses=_FILE)  # type: ignore[arg-type]
 async def read_file(run_id: Id, name: Annotated[str, Path(max_length=200)], corral: Corral) -> Response:
-    """A file that a crawl with `save_files` kept, by the last part of the `path` in its record."""
+    """Return a file that a crawl with `save_files` stored, by the last part of the `path` in its record."""
     path = await asyncio.to_thread(FileFolder(corral.settings.files_dir).path, str(run_id), name)
     if path is None:
         raise ArtifactNotFound(name)

@@ -1,4 +1,4 @@
-"""What changed between two runs of a job, and the schema of its records."""
+"""The changes between two runs of a job, and the schema of its records."""
 
 from typing import Annotated
 
@@ -17,12 +17,14 @@ from corral.views.changes import changes_read
 router = make_router("jobs")
 
 _SCHEMA = {200: {"content": {"application/schema+json": {}}, "description": "A JSON Schema"}}
-_SHOWN = frozenset(RowChange) - {RowChange.UNCHANGED}
+_DEFAULT_KINDS = frozenset(RowChange) - {RowChange.UNCHANGED}
 Kinds = Annotated[
     list[RowChange] | None, Query(max_length=5, description="only rows of these kinds; all but `unchanged`")
 ]
-Later = Annotated[Id | None, Query(description="the later run; the latest that ended")]
-Earlier = Annotated[Id | None, Query(description="the earlier run; the one before that was completed or partial")]
+Later = Annotated[Id | None, Query(description="the later run; default: the latest that ended")]
+Earlier = Annotated[
+    Id | None, Query(description="the earlier run; default: the one before that was completed or partial")
+]
 
 
 @router.get("/jobs/{job_id}/changes", response_model=JobChanges)
@@ -39,7 +41,7 @@ async def list_changes(  # noqa: PLR0917 - a parameter each
     await corral.store.jobs.get(str(job_id))
     runs = (str(run_id) if run_id else None, str(since) if since else None)
     comparison = await compare_runs_of_job(corral.store.runs, str(job_id), *runs)
-    kinds = frozenset(kind) if kind else _SHOWN
+    kinds = frozenset(kind) if kind else _DEFAULT_KINDS
     after = render.cursor_in_parts(cursor)
     page = await corral.store.records.list_changes(comparison, kinds, after, limit)
     counts = await corral.store.records.count_changes(comparison)

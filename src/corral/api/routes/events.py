@@ -1,4 +1,4 @@
-"""Histories: as lists, and live as server-sent events."""
+"""Events of runs, as lists and live as server-sent events."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, Literal
@@ -10,7 +10,7 @@ from corral.api import render
 from corral.api.deps import Corral, Id
 from corral.api.routing import make_router
 from corral.api.schemas.common import RunEventRead
-from corral.api.streams import EventStream, Streams, Wanted, all_events, run_events
+from corral.api.streams import EventFilter, EventStream, Streams, all_events, run_events
 
 router = make_router("events")
 
@@ -42,21 +42,21 @@ async def _parse_filter(
     run_id: Annotated[Id | None, Query(description="only events of this run")] = None,
     level: Annotated[Literal["info", "warn", "error"] | None, Query(description="only events of this level")] = None,
     job_id: Annotated[Id | None, Query(description="only events of runs of this job")] = None,
-) -> Wanted:
-    return Wanted(str(run_id) if run_id else None, level, str(job_id) if job_id else None)
+) -> EventFilter:
+    return EventFilter(str(run_id) if run_id else None, level, str(job_id) if job_id else None)
 
 
 @router.get("/events/stream", response_class=StreamingResponse, responses=_STREAM)
 async def stream_all(
     request: Request,
     corral: Corral,
-    wanted: Annotated[Wanted, Depends(_parse_filter)],
+    event_filter: Annotated[EventFilter, Depends(_parse_filter)],
     last_event_id: LastEventId = None,
 ) -> Response:
-    """Everything from now on, or from the event named by `Last-Event-ID`."""
+    """Stream all events from now on, or after the event that `Last-Event-ID` names."""
     after = _number(last_event_id)
     start = await corral.store.events.last_position() if after is None else after
-    return _streaming(request, all_events(corral, start, wanted))
+    return _streaming(request, all_events(corral, start, event_filter))
 
 
 def _number(text: str | None) -> int | None:
@@ -66,6 +66,6 @@ def _number(text: str | None) -> int | None:
 def _streaming(request: Request, chunks: AsyncIterator[bytes]) -> Response:
     streams: Streams = request.app.state.streams
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    if request.scope["state"].get("is_head"):  # the headers are all that was asked for
+    if request.scope["state"].get("is_head"):  # HEAD requests only the headers
         return Response(media_type="text/event-stream", headers=headers)
     return EventStream(streams, chunks, headers)

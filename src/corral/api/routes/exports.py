@@ -21,13 +21,15 @@ router = make_router("exports")
 _CONTENT = {
     200: {
         "content": {kind.content_type: {} for kind in Format},
-        "description": "The file, written while it is read; a connection that ends early is a file that is not whole",
+        "description": "The file, streamed; if the connection ends early, the file is incomplete",
     }
 }
 Changes = Annotated[bool, Query(description="only new, changed and gone rows, with the column `_change`")]
-Earlier = Annotated[Id | None, Query(description="with only_changes: the earlier run; the last complete one")]
-Withheld = Annotated[bool, Query(description="also of a run whose records are kept apart because of its verdict")]
-Asked = Annotated[Format | None, Query(alias="format", description="warc needs a crawl that kept its pages")]
+Earlier = Annotated[Id | None, Query(description="with only_changes: the earlier run; default: the last complete one")]
+Withheld = Annotated[
+    bool, Query(description="also export records that are withheld because of the verdict on their run")
+]
+RequestedFormat = Annotated[Format | None, Query(alias="format", description="warc needs a crawl with stored pages")]
 
 
 @router.get("/jobs/runs/{run_id}/export", response_class=Response, responses=_CONTENT)  # type: ignore[arg-type]
@@ -35,7 +37,7 @@ async def export_run(  # noqa: PLR0917 - a parameter each
     request: Request,
     run_id: Id,
     corral: Corral,
-    kind: Asked = None,
+    kind: RequestedFormat = None,
     only_changes: Changes = False,
     since: Earlier = None,
     withheld: Withheld = False,
@@ -51,17 +53,17 @@ async def export_task(  # noqa: PLR0917 - a parameter each
     request: Request,
     task_id: Id,
     corral: Corral,
-    kind: Asked = None,
+    kind: RequestedFormat = None,
     only_changes: Changes = False,
     since: Earlier = None,
     withheld: Withheld = False,
 ) -> Response:
     """Export all records of a task, in its `export_format` by default."""
     run = crawl_of(await corral.store.runs.get(str(task_id)))
-    chosen = run.payload.read(CrawlPayload).about.get("export_format", Format.JSON.value)
+    default = run.payload.read(CrawlPayload).about.get("export_format", Format.JSON.value)
     changes = await _compare(corral, run, only_changes, since)
-    wanted = kind or Format(chosen)
-    return await exports.answer(request, Export(run, wanted, changes=changes, with_withheld=withheld))
+    format_ = kind or Format(default)
+    return await exports.answer(request, Export(run, format_, changes=changes, with_withheld=withheld))
 
 
 async def _compare(corral: Corral, run: Run, only_changes: bool, since: Id | None) -> RunComparison | None:

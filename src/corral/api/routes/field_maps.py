@@ -28,22 +28,22 @@ async def read_field_maps(job_id: Id, corral: Corral) -> Response:
 
 @router.put("/jobs/{job_id}/field-maps", response_model=FieldMapsRead)
 async def put_field_maps(job_id: Id, body: FieldMapsBody, corral: Corral) -> Response:
-    """By name: those that the job has are replaced, new ones are added, the others stay. Existing runs keep theirs."""
+    """Replace or add field maps by name; the others stay. Existing runs keep theirs."""
     return render.answer(field_maps_read(await corral.field_maps.put(str(job_id), body.specs())))
 
 
 @router.post("/jobs/{job_id}/field-maps/validate", response_model=FieldMapsChecked)
 async def validate_field_maps(job_id: Id, corral: Corral, body: FieldMapsCheck | None = None) -> Response:
-    """Try them on the job's target, as a run of it would. Nothing is stored."""
-    asked = body or FieldMapsCheck()
-    specs = asked.specs()
+    """Try field maps on the target of the job, as a run would. Nothing is stored."""
+    request = body or FieldMapsCheck()
+    specs = request.specs()
     if specs is not None:
         check_maps(specs)
-    fields, looked = await corral.previews.look_for_job(str(job_id), specs, prefer_browser=asked.prefer_browser)
-    return render.answer(field_maps_checked(fields, looked))
+    fields, preview = await corral.previews.look_for_job(str(job_id), specs, prefer_browser=request.prefer_browser)
+    return render.answer(field_maps_checked(fields, preview))
 
 
 @router.delete("/jobs/{job_id}/field-maps/{field:path}", response_model=FieldMapsRead)
 async def delete_field_map(job_id: Id, field: Annotated[str, Path(max_length=200)], corral: Corral) -> Response:
-    """How the field is found is forgotten. The field stays, and is looked for by its name alone."""
+    """Delete the field map. The field stays, and is found by its name alone."""
     return render.answer(field_maps_read(await corral.field_maps.remove(str(job_id), field)))

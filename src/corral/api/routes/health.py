@@ -1,4 +1,4 @@
-"""Is it well, may it be used, what are its numbers."""
+"""Health, readiness and metrics."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ from corral.domain.runs.node import NEGLECTED_AFTER_S, REMEDY, NodeState
 router = make_router("health")
 
 _ANSWER_S = 2.0
-_MAX_SHOWN = 20
+_MAX_FAILING_SITES = 20
 
 
 async def _database(corral: Corral) -> dict[str, Any]:
@@ -32,7 +32,7 @@ async def _database(corral: Corral) -> dict[str, Any]:
     return {"status": "up", "runs": counts}
 
 
-async def _neglect(corral: Corral) -> str | None:
+async def _describe_neglect(corral: Corral) -> str | None:
     """Describe due runs that no live node would claim; None if there are none."""
     try:
         async with asyncio.timeout(_ANSWER_S):
@@ -42,7 +42,7 @@ async def _neglect(corral: Corral) -> str | None:
     return "; ".join([*(each.sentence for each in found), REMEDY]) if found else None
 
 
-async def _others(corral: Corral) -> dict[str, Any]:
+async def _describe_nodes(corral: Corral) -> dict[str, Any]:
     """Describe the live nodes, for a process without its own node."""
     try:
         async with asyncio.timeout(_ANSWER_S):
@@ -62,7 +62,7 @@ def _add_server(request: Request, components: dict[str, dict[str, Any]], status:
 
 
 async def _add_loop(corral: Corral, components: dict[str, dict[str, Any]], status: str) -> str:
-    """Add the state of the loop, where it is on; it is degraded while its reconciliations fail."""
+    """Add the state of the loop if it is on; it is degraded while its reconciliations fail."""
     try:
         async with asyncio.timeout(_ANSWER_S):
             state = await corral.store.loop.read()
@@ -78,7 +78,7 @@ async def _add_loop(corral: Corral, components: dict[str, dict[str, Any]], statu
 
 
 async def _add_sites(corral: Corral, components: dict[str, dict[str, Any]]) -> None:
-    """Add the sites of open campaigns, as their reports judge them. A site that fails is no fault of this server."""
+    """Add the sites of open campaigns, as their reports classify them. Failing sites do not degrade this server."""
     try:
         async with asyncio.timeout(_ANSWER_S):
             sites = await corral.store.campaigns.list_open_sites()
@@ -91,7 +91,7 @@ async def _add_sites(corral: Corral, components: dict[str, dict[str, Any]]) -> N
     by_health = dict(Counter(state for _, state in health))
     components["sites"] = {"status": "degraded" if failing else "up", "count": len(sites), "by_health": by_health}
     if failing:
-        components["sites"]["failing"] = failing[:_MAX_SHOWN]
+        components["sites"]["failing"] = failing[:_MAX_FAILING_SITES]
 
 
 @router.get("/health", response_model=Health)
@@ -102,11 +102,11 @@ async def health(request: Request, corral: Corral) -> Response:
     if counts is not None:
         components["runs"] = counts
     status = "healthy" if database["status"] == "up" else "unhealthy"
-    if database["status"] == "up" and (told := await _neglect(corral)):
-        components["workers"] = {"status": "degraded", "reason": told}
+    if database["status"] == "up" and (neglect := await _describe_neglect(corral)):
+        components["workers"] = {"status": "degraded", "reason": neglect}
         status = "degraded"
     if corral.node is None and database["status"] == "up":
-        components["workers"] = {**await _others(corral), **components.get("workers", {})}
+        components["workers"] = {**await _describe_nodes(corral), **components.get("workers", {})}
     if corral.node is not None:
         node = corral.node
         components["workers"] = {

@@ -35,13 +35,13 @@ async def read_intervention(intervention_id: Id, corral: Corral) -> Response:
 async def resolve_intervention(
     intervention_id: Id, corral: Corral, body: InterventionResolve | None = None
 ) -> Response:
-    """It is done, with a new session where one is given: the run goes on."""
-    given = None if body is None else body.session or body.captured_session
-    draft, note = None if given is None else given.draft(), {} if body is None else body.note()
+    """Resolve an intervention, optionally with a new session, and resume its run."""
+    session = None if body is None else body.session or body.captured_session
+    draft, note = None if session is None else session.draft(), {} if body is None else body.note()
     try:
-        found, run = await corral.sessions.resolve(str(intervention_id), draft, note)
+        intervention, run = await corral.sessions.resolve(str(intervention_id), draft, note)
     except BadInput as problem:
         if problem.field and problem.field != "session":
             problem.field = f"session.{problem.field}"
         raise
-    return render.answer(intervention_read(found, run))
+    return render.answer(intervention_read(intervention, run))

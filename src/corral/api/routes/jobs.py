@@ -29,8 +29,8 @@ router = make_router("jobs")
 async def create_job(body: JobCreate, corral: Corral, key: Key) -> Response:
     _refuse_own_code(body, corral)
     defaults = await corral.store.jobs.defaults()
-    said = {name for name in body.model_fields_set if getattr(body, name) is not None}
-    job = defaults.over(_job_of(body, corral), said)
+    supplied = {name for name in body.model_fields_set if getattr(body, name) is not None}
+    job = defaults.over(_job_of(body, corral), supplied)
     stored, replayed = await corral.jobs.create(job, key, probes=body.checks_target)
     return render.answer(render.job(stored), headers=replay_header(replayed))
 
@@ -87,21 +87,21 @@ async def read_job(job_id: Id, corral: Corral) -> Response:
 @router.patch("/jobs/{job_id}", response_model=JobRead)
 async def change_job(job_id: Id, body: JobChange, corral: Corral) -> Response:
     _refuse_own_code(body, corral)
-    probes, said = body.checks_target is not False, _changes(body, corral)
-    changes_code = "parse" in said
-    parser = _parser_of(said.pop("parse", None))
+    probes, changes = body.checks_target is not False, _changes(body, corral)
+    changes_code = "parse" in changes
+    parser = _parser_of(changes.pop("parse", None))
 
     def changes_of(job: Job) -> dict[str, Any]:
-        """The code of a job stays when its other fields are replaced, and the other way round."""
-        if "fields" not in said and not changes_code:
-            return said
+        """Return the changes of a job. Replacing its fields keeps its own code, and the other way round."""
+        if "fields" not in changes and not changes_code:
+            return changes
         own = parser if changes_code else tuple(spec for spec in job.fields if spec.is_code)
-        return {**said, "fields": (*without_parser(said.get("fields", job.fields)), *own)}
+        return {**changes, "fields": (*without_parser(changes.get("fields", job.fields)), *own)}
 
     return render.answer(render.job(await corral.jobs.change_by(str(job_id), changes_of, probes=probes)))
 
 
-# How what comes over the wire becomes what a job has.
+# Conversions from values of the request to values of a job.
 _PARSED: dict[str, Callable[[Any], Any]] = {
     "fields": field_specs,
     "crawl_mode": CrawlMode,
@@ -113,26 +113,26 @@ _PARSED: dict[str, Callable[[Any], Any]] = {
     "quality": lambda quality: quality.thresholds(),
     "budget": Budget.of,
 }
-# The key of the records may be null as well: then it is the URL.
+# May be null: the key is then the URL of the page.
 _KEY = "record_key"
-# Only these may be set to null: it means "as the settings say".
+# Only these may be null, which restores the default.
 _NULLABLE = frozenset({"timeout_s", "max_attempts", "proxy_policy", "list_config", "parse", _KEY})
 
 
 def _changes(body: JobChange, corral: Corral) -> dict[str, Any]:
-    said = {name: getattr(body, name) for name in body.model_fields_set}
-    for name, value in said.items():
+    changes = {name: getattr(body, name) for name in body.model_fields_set}
+    for name, value in changes.items():
         if value is None and name not in _NULLABLE:
-            raise BadInput(f"{name} cannot be null", field=name, hint="leave it out to keep what it is")
-    said.pop("checks_target", None)
-    if said.get("max_attempts", 0) is None:
-        said["max_attempts"] = corral.settings.default_max_attempts
-    if "proxy_policy" in said:
-        said["proxy"] = corral.jobs.proxy_policy(_reveal(said.pop("proxy_policy")))
-    if _KEY in said:
-        said[_KEY] = parse_record_key(said[_KEY])
-    parse = {name: _PARSED[name] for name, value in said.items() if name in _PARSED and value is not None}
-    return {**said, **{name: parse[name](said[name]) for name in parse}}
+            raise BadInput(f"{name} cannot be null", field=name, hint="omit it to keep its value")
+    changes.pop("checks_target", None)
+    if changes.get("max_attempts", 0) is None:
+        changes["max_attempts"] = corral.settings.default_max_attempts
+    if "proxy_policy" in changes:
+        changes["proxy"] = corral.jobs.proxy_policy(_reveal(changes.pop("proxy_policy")))
+    if _KEY in changes:
+        changes[_KEY] = parse_record_key(changes[_KEY])
+    parse = {name: _PARSED[name] for name, value in changes.items() if name in _PARSED and value is not None}
+    return {**changes, **{name: parse[name](changes[name]) for name in parse}}
 
 
 @router.delete("/jobs/{job_id}", response_model=Deleted)

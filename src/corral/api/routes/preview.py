@@ -37,18 +37,18 @@ async def preview(body: PagePreviewRequest, corral: Corral) -> Response:
 
 @router.post("/jobs/validate-selector", response_model=SelectorCheckRead)
 async def validate_selector(body: SelectorCheck, corral: Corral) -> Response:
-    """What a selector finds on a page, with the code that fills the fields of a job."""
+    """Return the value of a selector on a page, read by the code that fills the fields of a job."""
     spec = body.spec()
     check_selectors(spec, field="selector_spec")
-    looked = await corral.previews.look(body.url, Survey.MATCHES, [spec], prefer_browser=body.prefer_browser)
-    return render.answer(selector_read(spec, looked))
+    result = await corral.previews.look(body.url, Survey.MATCHES, [spec], prefer_browser=body.prefer_browser)
+    return render.answer(selector_read(spec, result))
 
 
 @router.post("/jobs/list-wizard/validate", response_model=ListCheckRead)
 async def validate_list(body: ListCheck, corral: Corral) -> Response:
-    """List the distinct links of a list page and its next pages, with warnings; propose what is not given."""
+    """List the distinct links of a list page and its next pages, with warnings; propose missing selectors."""
     specs = body.specs()
     for spec in specs:
         check_selectors(spec, field=spec.name)
-    looked = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
-    return render.answer(list_read(looked, body))
+    result = await corral.previews.look(body.url, Survey.LIST, specs, prefer_browser=body.prefer_browser)
+    return render.answer(list_read(result, body))

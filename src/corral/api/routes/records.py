@@ -1,4 +1,4 @@
-"""Records: of a run, of everything, and how many."""
+"""Records: of a run, of all runs, and their statistics."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -16,7 +16,7 @@ router = make_router("records")
 
 Moment = Annotated[datetime | None, Query()]
 Withheld = Annotated[
-    bool, Query(description="include records that are kept apart because of the verdict on the data of their run")
+    bool, Query(description="include records that are withheld because of the verdict on the data of their run")
 ]
 
 
@@ -34,11 +34,11 @@ async def _parse_filter(
     date_to: Moment = None,
     withheld: Withheld = False,
 ) -> RecordFilter:
-    of_job, of_run = (str(given) if given else None for given in (job_id, run_id))
+    of_job, of_run = (str(value) if value else None for value in (job_id, run_id))
     return RecordFilter(of_job, of_run, _ms(date_from), _ms(date_to), with_withheld=withheld)
 
 
-Wanted = Annotated[RecordFilter, Depends(_parse_filter)]
+Filter = Annotated[RecordFilter, Depends(_parse_filter)]
 
 
 @router.get("/jobs/runs/{run_id}/records", response_model=list[RecordRead])
@@ -49,14 +49,14 @@ async def list_records_of_run(run_id: Id, corral: Corral, limit: Limit = 50, cur
 
 
 @router.get("/jobs/records", response_model=list[RecordRead])
-async def list_records(corral: Corral, wanted: Wanted, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    found = await corral.store.records.newest(wanted, render.cursor_id(cursor), limit)
+async def list_records(corral: Corral, record_filter: Filter, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    found = await corral.store.records.newest(record_filter, render.cursor_id(cursor), limit)
     return render.page([render.record(each) for each in found], found[-1].id if found else None, limit)
 
 
 @router.get("/jobs/records/stats", response_model=RecordStats)
-async def record_statistics(corral: Corral, wanted: Wanted) -> Response:
-    total, runs, jobs, first_ms, last_ms = await corral.store.records.statistics(wanted)
+async def record_statistics(corral: Corral, record_filter: Filter) -> Response:
+    total, runs, jobs, first_ms, last_ms = await corral.store.records.statistics(record_filter)
     times = [None if ms is None else datetime.fromtimestamp(ms / 1000, UTC) for ms in (first_ms, last_ms)]
     return render.answer({"total": total, "runs": runs, "jobs": jobs, "first_at": times[0], "last_at": times[1]})
 

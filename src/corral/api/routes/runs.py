@@ -54,13 +54,13 @@ async def list_runs(
 
 
 async def _render_run(corral: Corral, run: Run) -> dict[str, Any]:
-    """A crawl or workflow has how far it got in its statistics only once it has ended by itself."""
+    """Render a run. A crawl or workflow has its counts in the statistics only after it ended by itself."""
     counts: Counts | StepCounts | None = None
     if run.kind == WORKFLOW and "steps" not in run.stats:
         with contextlib.suppress(WorkflowNotFound):
             counts = (await corral.store.workflows.get(run.id)).counts
     if run.kind == CRAWL and Counts._fields[0] not in run.stats:
-        with contextlib.suppress(RunNotFound):  # cleared away since it was listed
+        with contextlib.suppress(RunNotFound):  # deleted since it was listed
             counts = (await corral.store.crawls.get(run.id)).counts
     return render.run(run, counts)
 

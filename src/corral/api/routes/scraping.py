@@ -1,4 +1,4 @@
-"""Long crawls as tasks: submitted and answered at once, watched, read while they run, cancelled."""
+"""Crawls as tasks: submit, watch, read results while they run, cancel."""
 
 from collections import Counter
 from collections.abc import AsyncIterator
@@ -102,7 +102,7 @@ async def tasks(
 async def cancel(corral: Corral, task_id: Id) -> Response:
     run = await _task(corral, task_id)
     await corral.submitter.apply_action(run.id, RunAction.CANCEL)
-    return render.answer({"message": f"task {run.id} was cancelled; what it collected stays"})
+    return render.answer({"message": f"task {run.id} was cancelled; its results stay"})
 
 
 @router.get("/tasks/{task_id}/results", response_model=TaskResults)
@@ -112,7 +112,7 @@ async def results(corral: Corral, task_id: Id, include_errors: bool = False) -> 
 
 
 async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIterator[bytes]:
-    """Piece by piece: a large crawl does not have to fit into memory to be read."""
+    """Yield the results in pieces: a large crawl need not fit into memory."""
     head = {"task_id": run.id, "status": status_of(run.state.value)}
     yield render.dumps(head)[:-1] + b',"results":['
     count, after = 0, ""
@@ -139,8 +139,8 @@ async def _results(corral: Corral, run: Run, *, include_errors: bool) -> AsyncIt
 
 
 def _metadata(run: Run) -> dict[str, Any]:
-    told = {"plan": plan_of(run).document(), **run.payload.read(CrawlPayload).about, "stats": run.stats}
-    return {**told, "export_url": f"/scraping/tasks/{run.id}/export"} if run.state.is_terminal else told
+    metadata = {"plan": plan_of(run).document(), **run.payload.read(CrawlPayload).about, "stats": run.stats}
+    return {**metadata, "export_url": f"/scraping/tasks/{run.id}/export"} if run.state.is_terminal else metadata
 
 
 async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
@@ -153,7 +153,7 @@ async def _error_details(corral: Corral, run: Run) -> list[dict[str, Any]]:
             "url": redact_result_url(item.url),
             "depth": item.depth,
             "error_type": _error_type(item),
-            "error": redact(item.message or "") or f"it may not be read, by the rule {item.reason}",
+            "error": redact(item.message or "") or f"not read because of the rule {item.reason}",
             "reason": item.reason,
             "http_status": item.http_status,
             "attempts": item.attempt,
@@ -168,40 +168,45 @@ def _error_type(item: StoredItem) -> str:
 
 @router.get("/status", response_model=ScrapingStatus)
 async def service(corral: Corral) -> Response:
-    seen = await corral.store.crawls.statistics()
+    statistics = await corral.store.crawls.statistics()
     hosts = await corral.store.hosts.list_watched()
     _, blocked = await corral.store.hosts.count_waiting()
-    most = corral.settings.max_crawls
+    max_tasks = corral.settings.max_crawls
     states = Counter[str]()
-    for state, count in seen.states.items():
+    for state, count in statistics.states.items():
         states[status_of(state)] += count
-    # Of the node in this process, where there is one: what others have claimed takes up no room here.
+    # The load of the node in this process, if there is one: crawls of other nodes take no slots here.
     load = await corral.store.crawls.load(None if corral.node is None else corral.node.owner)
-    fetched = seen.done + seen.failed
-    rate = seen.failed / fetched if fetched else 0.0
-    timeouts = seen.reasons[FailureCode.TIMEOUT]
-    connections = seen.reasons[FailureCode.NETWORK]
-    told = {
-        "status": crawl_health(load, most, is_draining=corral.draining).value,
+    fetched = statistics.done + statistics.failed
+    error_rate = statistics.failed / fetched if fetched else 0.0
+    timeouts = statistics.reasons[FailureCode.TIMEOUT]
+    connections = statistics.reasons[FailureCode.NETWORK]
+    orchestrator = {
+        "status": crawl_health(load, max_tasks, is_draining=corral.draining).value,
         "active_tasks": states["running"],
         "total_tasks": states.total(),
-        "max_concurrent_tasks": most,
+        "max_concurrent_tasks": max_tasks,
         "max_concurrent_articles": AsyncScrapeRequest.model_fields["max_concurrent_articles"].default,
-        "available_task_slots": max(0, most - load.active),
-        "task_status_distribution": {name: states[name] for name in _WORDS},
+        "available_task_slots": max(0, max_tasks - load.active),
+        "task_status_distribution": {name: states[name] for name in _STATUSES},
         "error_statistics": {
             "timeout_errors": timeouts,
             "connection_errors": connections,
-            "general_errors": seen.failed - timeouts - connections,
+            "general_errors": statistics.failed - timeouts - connections,
             "cancelled_tasks": states["cancelled"],
             "circuit_breaker_blocked": blocked,
         },
-        "error_rate": round(rate, 4),
+        "error_rate": round(error_rate, 4),
         "circuit_breaker": breakers_read(hosts),
         "timestamp": datetime.now(UTC),
     }
-    answer = {"service": "scraping", "status": "operational", "capabilities": _CAPABILITIES, "orchestrator": told}
+    answer = {
+        "service": "scraping",
+        "status": "operational",
+        "capabilities": _CAPABILITIES,
+        "orchestrator": orchestrator,
+    }
     return render.answer(answer)
 
 
-_WORDS = ("pending", "running", "completed", "failed", "partial", "cancelled")
+_STATUSES = ("pending", "running", "completed", "failed", "partial", "cancelled")

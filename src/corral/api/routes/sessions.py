@@ -1,4 +1,4 @@
-"""Sessions of jobs: what a login left behind. Reads tell what there is, never what it says."""
+"""Sessions of jobs: the state of a login. Answers describe a session, and never contain its values."""
 
 from starlette.responses import Response
 
@@ -20,7 +20,7 @@ async def list_sessions(corral: Corral, limit: Limit = 50, cursor: Cursor = None
 
 @router.post("/jobs/sessions", response_model=SessionRead)
 async def put_session(body: SessionCreate, corral: Corral, key: Key) -> Response:
-    """Encrypted before it is stored. A session of the same job and name is replaced."""
+    """Encrypt and store a session. It replaces a session of the same job and name."""
     info, replayed = await corral.sessions.put(str(body.job_id), body.draft(), key)
     return render.answer(session_read(info), headers=replay_header(replayed))
 
@@ -33,5 +33,5 @@ async def delete_session(session_id: Id, corral: Corral) -> Response:
 
 @router.post("/jobs/sessions/{session_id}/validate", response_model=SessionCheckRead)
 async def validate_session(session_id: Id, corral: Corral) -> Response:
-    """Ask the job's target with this session: does it still know us?"""
+    """Request the target of the job with this session, to check whether the login is still valid."""
     return render.answer(check_read(str(session_id), await corral.sessions.check(str(session_id))))

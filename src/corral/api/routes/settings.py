@@ -1,4 +1,4 @@
-"""The defaults of new jobs. Jobs that exist keep what they were created with."""
+"""The defaults of new jobs. Existing jobs keep their values."""
 
 from starlette.responses import Response
 
@@ -17,6 +17,6 @@ async def read_settings(corral: Corral) -> Response:
 
 @router.put("/settings", response_model=SettingsRead)
 async def change_settings(body: SettingsChange, corral: Corral) -> Response:
-    """They are kept, and hold for jobs that are created from now on; a number of runs holds within seconds."""
+    """Store the defaults for jobs created from now on; `max_concurrent_runs` takes effect within seconds."""
     changed = await corral.store.jobs.change_defaults(body.changes())
     return render.answer(settings_read(changed, corral.settings))

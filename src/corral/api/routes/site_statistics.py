@@ -19,7 +19,7 @@ Host = Annotated[str, Path(max_length=255)]
 
 @router.get("/sites/statistics", response_model=list[SiteStatisticsRead])
 async def list_statistics(corral: Corral, limit: Limit = 50) -> Response:
-    """The hosts that crawls have been to, the latest first."""
+    """List the statistics of crawled hosts, the latest first."""
     return render.answer([site_statistics_read(each) for each in await corral.store.sites.latest_statistics(limit)])
 
 

@@ -41,7 +41,7 @@ async def gates(corral: Corral) -> Response:
 
 @router.put("/sites/pace", response_model=SiteLimiterRead)
 async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
-    """How fast the host of this address may be asked; every node goes by it within two seconds."""
+    """Set the pace of the host of this URL; every node applies it within two seconds."""
     host_key = host_key_of(parse_target(url, field="url"))
     await corral.store.hosts.set_pace(host_key, SitePace(body.concurrency, body.delay_s))
     stored = await corral.store.hosts.get(host_key)
@@ -52,7 +52,9 @@ async def set_pace(corral: Corral, url: Url, body: SitePaceChange) -> Response:
 @router.get("/jobs/recipes", response_model=list[RecipeRead])
 async def list_recipes(
     corral: Corral,
-    url: Annotated[str | None, Query(max_length=MAX_URL_CHARS, description="only those of its host")] = None,
+    url: Annotated[
+        str | None, Query(max_length=MAX_URL_CHARS, description="only recipes of the host of this URL")
+    ] = None,
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> Response:
@@ -70,11 +72,11 @@ async def read_recipe(recipe_id: Id, corral: Corral) -> Response:
 async def change_recipe(recipe_id: Id, body: RecipeChange, corral: Corral) -> Response:
     """Edit the request and the field paths of a recipe, or pin it, so that no run overwrites it."""
     if body.document is None and body.pinned is None:
-        raise BadInput("nothing is to be changed", field="document", hint="send a document, pinned, or both")
+        raise BadInput("the request changes nothing", field="document", hint="send a document, pinned, or both")
     stored = await corral.store.recipes.get(str(recipe_id))
     policy = EgressPolicy(corral.settings.egress_allow)
     document = None if body.document is None else check_edit(stored, body.document, policy)
-    # What a person wrote is not for the next browser run to replace.
+    # An edited recipe is pinned, so that no browser run replaces it.
     pinned = True if body.pinned is None else body.pinned
     return render.answer(recipe_read(await corral.store.recipes.change(stored.id, document, pinned=pinned)))
 

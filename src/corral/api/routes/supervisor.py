@@ -16,7 +16,7 @@ router = make_router("health")
 
 @router.get("/supervisor", response_model=SupervisorRead)
 async def supervisor(corral: Corral) -> Response:
-    told = await asyncio.to_thread(read_status, corral.settings.data_dir / "run")
-    if told is None:
+    status = await asyncio.to_thread(read_status, corral.settings.data_dir / "run")
+    if status is None:
         raise NotSupervised
-    return render.answer(told)
+    return render.answer(status)

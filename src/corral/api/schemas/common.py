@@ -20,11 +20,11 @@ PriorityName = Literal["critical", "high", "medium", "low"]
 CrawlModeName = Literal["single", "list", "crawl"]
 OnTroubleName = Literal["fail", "wait"]
 StrategyName = Literal["auto", "http", "browser", "api_replay"]
-# Not what a lenient reader could make of it: `true` is no number, "5" neither, and "yes" is not true.
+# Strict: pydantic would otherwise convert `true` or "5" to a number, and "yes" to true.
 Attempts = Annotated[int, Field(strict=True, ge=1, le=100)]
 Seconds = Annotated[float, Field(strict=True, gt=0, le=3600)]
 
-_TIMEOUT = "for one attempt, in all; over HTTP it also raises the 10 s within which the first byte has to come"
+_TIMEOUT = "for one attempt as a whole; over HTTP it also raises the limit of 10 s for the first byte"
 PROXY_TEXT = (
     "`direct`, `pool`, `tiered`, or `http://`, `https://`, `socks5://` and `[user:password@]host:port`; reads show no"
     " credentials"
@@ -32,7 +32,7 @@ PROXY_TEXT = (
 # Never repeated in an error: it may hold a password.
 ProxyText = Annotated[SecretStr, Field(min_length=1, max_length=1000)]
 _MODE = "`single`: the target; `list`: the items of a list that begins there; `crawl`: the pages of its site"
-_TLS = "false takes any certificate, for this job only; each of its runs has an event that says so"
+_TLS = "false accepts any certificate, for this job only; each of its runs records an event about it"
 _WAIT = "`wait` holds the run and opens an intervention for a person, instead of ending the run"
 _VALIDATE = "false accepts the job without requesting its target, which may then be unresolvable or answer 5xx"
 _Amount = Annotated[float, Field(ge=0, le=1e15)]
@@ -45,7 +45,7 @@ _FREQUENCY = f"when the job runs by itself: {ACCEPTED}"
 
 
 class LinkSelector(Strict):
-    """`css` or `xpath`; without `attr` it is `href`. `all` is so by default for items, and not for the next page."""
+    """`css` or `xpath`. `attr` defaults to `href`; `all` is true by default for items, and false for the next page."""
 
     css: Selector | None = None
     xpath: Selector | None = None
@@ -53,7 +53,7 @@ class LinkSelector(Strict):
     all: StrictBool | None = None
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "LinkSelector":
+    def _check_selectors(self) -> "LinkSelector":
         if (self.css is None) == (self.xpath is None):
             raise ValueError("give css or xpath, one of them")
         return self
@@ -87,7 +87,7 @@ class PagingSelector(Strict):
     step: Annotated[int, Field(strict=True, ge=1, le=MAX_STEP)] | None = None
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "PagingSelector":
+    def _check_selectors(self) -> "PagingSelector":
         if self.css is not None and self.xpath is not None:
             raise ValueError("give css or xpath, one of them")
         if self.mode is None and self.css is None and self.xpath is None:
@@ -95,37 +95,37 @@ class PagingSelector(Strict):
         return self
 
     def document(self) -> dict[str, Any]:
-        """What was said; a selector without an attribute reads `href`."""
-        told = self.model_dump(exclude_none=True)
-        return {"attr": "href", **told} if self.css is not None or self.xpath is not None else told
+        """Return the supplied options; a selector without an attribute reads `href`."""
+        document = self.model_dump(exclude_none=True)
+        return {"attr": "href", **document} if self.css is not None or self.xpath is not None else document
 
 
-def paging_document(given: str | PagingSelector) -> dict[str, Any]:
-    """A text is the name of a mode, or else a selector: no element of HTML is called like a mode."""
-    if not isinstance(given, str):
-        return given.document()
-    return {"mode": given} if given in set(PagingMode) else PagingSelector(css=given).document()
+def paging_document(pagination: str | PagingSelector) -> dict[str, Any]:
+    """Return the options of a pagination. A text is a mode or a selector: no HTML element has the name of a mode."""
+    if not isinstance(pagination, str):
+        return pagination.document()
+    return {"mode": pagination} if pagination in set(PagingMode) else PagingSelector(css=pagination).document()
 
 
 class ListConfig(Strict):
-    """`item_links` and `pagination` as /jobs/list-wizard/validate takes them."""
+    """`item_links` and `pagination` are those of /jobs/list-wizard/validate."""
 
     item_links: Selector | LinkSelector | None = Field(None, description="selects the links to the items")
     pagination: Selector | PagingSelector | None = Field(None, description=_PAGINATION)
     max_pages: Annotated[int, Field(strict=True, ge=1, le=MAX_LIST_PAGES)] | None = Field(
-        None, description="pages of the list, 10 where it is not said; of a site, pages in all (1000)"
+        None, description="maximum pages of the list (default 10); of a site, maximum pages in total (default 1000)"
     )
     max_items: Annotated[int, Field(strict=True, ge=1, le=MAX_ITEMS)] | None = Field(
-        None, description="items of the list, 500 where it is not said"
+        None, description="maximum items of the list (default 500)"
     )
     allowed_domains: list[Annotated[str, StringConstraints(min_length=1, max_length=255)]] | None = Field(
-        None, max_length=100, description="where items, or pages of a site, may lie beside the target's own"
+        None, max_length=100, description="further domains for items, or for pages of a site, beside that of the target"
     )
     user_agent: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = Field(
-        None, description="sent instead of the installation's own"
+        None, description="replaces the user agent of the installation"
     )
     delay_s: Annotated[float, Field(strict=True, ge=0, le=3600)] | None = Field(
-        None, description="between two pages of one host, at least"
+        None, description="minimum delay between two pages of one host"
     )
     keep_pages: StrictBool | None = Field(
         None, description="store the responses, for exports as WARC and for `corral reparse`"
@@ -134,10 +134,10 @@ class ListConfig(Strict):
         None, description="save non-HTML responses as files, each with a record of its path"
     )
     keep_params: list[Annotated[str, StringConstraints(min_length=1, max_length=100)]] | None = Field(
-        None, max_length=50, description="parameters that tell pages apart, though they look like session ids"
+        None, max_length=50, description="parameters that identify pages although they look like session ids"
     )
     avoid_traps: StrictBool | None = Field(
-        None, description="of a site: false fetches what looks like a trap, too; items of a list are never held back"
+        None, description="of a site: false also fetches URLs that look like a trap; items of a list are never deferred"
     )
 
     page_fields: list[PageFieldsBody] | None = Field(
@@ -147,19 +147,19 @@ class ListConfig(Strict):
     )
 
     def document(self) -> dict[str, Any]:
-        """What was said, and nothing else."""
-        told = self.model_dump(exclude_none=True)
+        """Return only the supplied options."""
+        document = self.model_dump(exclude_none=True)
         if self.page_fields is not None:
             where = "list_config.page_fields"
-            told["page_fields"] = [each.document(place, where) for place, each in enumerate(self.page_fields)]
+            document["page_fields"] = [fields.document(index, where) for index, fields in enumerate(self.page_fields)]
         links = self.item_links
         if links is not None:
-            told["item_links"] = (LinkSelector(css=links) if isinstance(links, str) else links).document()
+            document["item_links"] = (LinkSelector(css=links) if isinstance(links, str) else links).document()
         if self.pagination is not None:
-            told["pagination"] = paging_document(self.pagination)
+            document["pagination"] = paging_document(self.pagination)
         elif links is not None and "pagination" not in self.model_fields_set:
-            told["pagination"] = {"mode": PagingMode.AUTO.value}
-        return told
+            document["pagination"] = {"mode": PagingMode.AUTO.value}
+        return document
 
 
 class Quality(Strict):
@@ -289,7 +289,7 @@ class RunRead(BaseModel):
     retry_of: str | None
     due_at: datetime | None
     waiting_reason: str | None = Field(
-        None, description="queued because its host is not to be asked yet: `breaker`, `pace` or `retry_after`"
+        None, description="queued because its host may not be requested yet: `breaker`, `pace` or `retry_after`"
     )
     failure_detail: str | None
     engine_attempts: list[dict[str, Any]]
@@ -313,7 +313,7 @@ class RecordRead(BaseModel):
     created_at: datetime
     details: dict[str, Any] = Field(
         default_factory=dict,
-        description="by field: where its value was found, how sure it is, its raw value if converted, its problems",
+        description="by field: the source of its value, its confidence, its raw value if converted, its problems",
     )
     verdict: Literal["suspect", "broken"] | None = Field(
         None, description="the verdict on the data of its run, because of which the record is kept apart"

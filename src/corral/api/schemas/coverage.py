@@ -1,4 +1,4 @@
-"""Bodies of reconciliation and coverage."""
+"""Schemas of reconciliation and coverage."""
 
 from typing import Annotated, Any
 
@@ -8,11 +8,11 @@ SourceName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class ReconcileRequest(BaseModel):
-    """What to reconcile. The data inventory is the file of the installation."""
+    """The sources to reconcile. The data inventory is the file of the installation."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    sources: list[SourceName] = Field([], max_length=1000, description="only these sources; all of them if it is empty")
+    sources: list[SourceName] = Field([], max_length=1000, description="only these sources; all sources if empty")
     is_imported: bool = Field(True, alias="import", description="add the tasks to the queue")
 
 

@@ -1,4 +1,4 @@
-"""Details of one crawl: its counts, its pages, and the history of a URL."""
+"""Schemas of one crawl: its counts, its pages, and the history of a URL."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -33,22 +33,26 @@ class HeldBack(BaseModel):
 
 
 class CrawlRead(TaskProgress):
-    """All that a task tells of itself, and how it comes by it."""
+    """The progress of a task, with its counts, limits and plan."""
 
     counts: CrawlCounts
     bytes: int
-    pages_per_second: float | None = Field(description="the mean since it started")
-    eta_min_seconds: float | None = Field(description="where no page brings anything new")
-    eta_max_seconds: float | None = Field(description="where pages go on bringing as much as they did so far")
+    pages_per_second: float | None = Field(description="mean since the start")
+    eta_min_seconds: float | None = Field(description="if no page brings new links")
+    eta_max_seconds: float | None = Field(description="if pages bring as many new links as so far")
     waiting_for: dict[str, Any] | None = Field(description="while nothing is due: the host, the reason, until when")
     stopped_by: str | None
-    held_back: list[HeldBack] = Field(description="known when it has ended")
-    left_out: dict[str, int] = Field(description="by rule, what a rule of Corral left out: then it is partial")
+    held_back: list[HeldBack] = Field(description="known once the crawl has ended")
+    left_out: dict[str, int] = Field(
+        description="by rule: pages that a rule of Corral left out; the crawl is then partial"
+    )
     verdict: str | None = Field(description="on its data, by earlier crawls: ok, suspect or broken; null if not judged")
     verdict_findings: list[dict[str, Any]] = Field(description="the fields that are worse, before and after")
     error_message: str | None
     kept: bool
-    forgotten_at: datetime | None = Field(description="null while it runs, where it is kept, or nothing is forgotten")
+    forgotten_at: datetime | None = Field(
+        description="when it is deleted; null while it runs, if it is kept, or if nothing is deleted by age"
+    )
     plan: dict[str, Any]
 
 
@@ -70,14 +74,16 @@ class PageRead(BaseModel):
 
 
 class ListedPage(PageRead):
-    id: int = Field(description="pass the last one as `after` for what follows")
+    id: int = Field(description="pass the last id as `after` for the next page")
 
 
 class WhyRead(BaseModel):
     task_id: str
     page: PageRead
     because: str
-    way: list[PageRead] = Field(description="the page it was found on, the one that was found on, up to the start")
+    way: list[PageRead] = Field(
+        description="the page that links to it, the page that links to that one, up to the start"
+    )
 
 
 class KeepRequest(BaseModel):
@@ -92,15 +98,15 @@ class KeepRead(BaseModel):
 
 
 def crawl_read(
-    run: Run, now: CrawlNow, *, kept: bool, keep_hours: float, waits: tuple[str, str, float] | None = None
+    run: Run, now: CrawlNow, *, is_pinned: bool, keep_hours: float, waits: tuple[str, str, float] | None = None
 ) -> dict[str, Any]:
     plan, counts = plan_of(run), now.counts
     took_s = duration_s(run)
     rate = counts.fetched / took_s if took_s and counts.fetched else None
     eta = _eta(run, counts, plan, rate, took_s or 0.0)
-    goes_at = None
-    if run.finished_at is not None and keep_hours and not kept:
-        goes_at = run.finished_at + timedelta(hours=keep_hours)
+    expires_at = None
+    if run.finished_at is not None and keep_hours and not is_pinned:
+        expires_at = run.finished_at + timedelta(hours=keep_hours)
     return {
         **progress_read(run, now),
         "counts": {**_release_leased(run, counts)._asdict(), "discovered": counts.discovered},
@@ -115,8 +121,8 @@ def crawl_read(
         "verdict": run.stats.get(VERDICT),
         "verdict_findings": run.stats.get(FINDINGS) or [],
         "error_message": run.error_message,
-        "kept": kept,
-        "forgotten_at": goes_at,
+        "kept": is_pinned,
+        "forgotten_at": expires_at,
         "plan": plan.document(),
     }
 
@@ -135,6 +141,6 @@ def _release_leased(run: Run, counts: Counts) -> Counts:
 def _eta(run: Run, counts: Counts, plan: CrawlPlan, rate: float | None, took_s: float) -> tuple[float, float] | None:
     if run.state is not RunState.RUNNING or rate is None:
         return None
-    known = counts.discovered - counts.skipped - len(plan.start_urls)
-    new_per_page = max(0.0, known / counts.fetched)
+    found_links = counts.discovered - counts.skipped - len(plan.start_urls)
+    new_per_page = max(0.0, found_links / counts.fetched)
     return eta_range(counts, plan, pages_per_s=rate, new_per_page=new_per_page, elapsed_s=took_s)

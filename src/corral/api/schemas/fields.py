@@ -1,4 +1,4 @@
-"""Fields of a job, as they go over the wire."""
+"""Schemas of the fields of a job."""
 
 from typing import Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from corral.domain.fields.spec import MAX_SELECTOR_CHARS, FieldSpec
 
 # No control characters: a field name ends up in file headers, tables and logs.
 FieldName = Annotated[str, StringConstraints(max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-# Its length is checked with the rest of it, where the error can say what kind of selector it is.
+# The domain checks the length, with an error that names the kind of the selector.
 Selector = Annotated[str, StringConstraints(min_length=1), Field(json_schema_extra={"maxLength": MAX_SELECTOR_CHARS})]
 AttributeName = Annotated[FieldName, StringConstraints(min_length=1)]
 FieldType = Literal[
@@ -60,7 +60,7 @@ class ItemSelector(Strict):
 
 
 class Rules(Strict):
-    """What a value has to be like; one that is not is kept, and the run is partial."""
+    """Checks of a value. A value that fails one is kept, and the run is partial."""
 
     required: StrictBool | None = None
     min_length: Length | None = None
@@ -72,7 +72,7 @@ class Rules(Strict):
 
 
 class ValueRecipe(Strict):
-    """One way to a value: a selector, or one of `const`, `page` and `bare`."""
+    """One way to find a value: a selector, or one of `const`, `page` and `bare`."""
 
     css: Selector | None = Field(None, description="CSS selector")
     selector: Selector | None = Field(None, description="the same as `css`; give one of them")
@@ -81,11 +81,11 @@ class ValueRecipe(Strict):
         None, description="path into a JSON answer, instead of `css`: `$.items[*].name`, `$..price`"
     )
     attr: AttributeName | None = Field(
-        None, description="take this attribute of what `css` or `xpath` matches instead of its text"
+        None, description="take this attribute of the matched element instead of its text"
     )
     regex: Selector | None = Field(
         None,
-        description="search for this in what the selector finds, or in the text of the page; the first group is taken",
+        description="searched in the value of the selector, or in the text of the page; the first group counts",
     )
     item: Selector | ItemSelector | None = Field(
         None, description="selects the objects of a list, such as the rows of a table; goes with `fields`"
@@ -93,45 +93,47 @@ class ValueRecipe(Strict):
     fields: "list[FieldName | FieldRecipe] | None" = Field(
         None,
         max_length=200,
-        description="the value is an object with these fields, looked for inside of what the selector matches",
+        description="the value is an object with these fields, found inside the matched element",
     )
     join: Annotated[str, StringConstraints(max_length=100)] | None = Field(
-        None, description="all matches as one text, with this between them"
+        None, description="joins all matches to one text, with this separator"
     )
     first: StrictBool | None = Field(None, description="the same as `nth: 1`")
     last: StrictBool | None = Field(None, description="the same as `nth: -1`")
     nth: Nth | None = Field(None, description="take this match, counted from 1, or from -1 at the end")
-    const: ConstText | ConstNumber | StrictBool | None = Field(None, description="this value, whatever the page shows")
-    page: Literal["url", "requested_url", "time", "status"] | None = Field(
-        None, description="what is known of the page itself: its URL after redirects, when it was read …"
+    const: ConstText | ConstNumber | StrictBool | None = Field(
+        None, description="a constant value, independent of the page"
     )
-    bare: FieldName | None = Field(None, description="look for this name in what the page says about itself")
+    page: Literal["url", "requested_url", "time", "status"] | None = Field(
+        None, description="a property of the page itself: its URL after redirects, the time it was read …"
+    )
+    bare: FieldName | None = Field(None, description="look for this name in the metadata of the page")
 
     def document(self) -> dict[str, Any]:
-        """What was said, and nothing else."""
+        """Return only the supplied options."""
         return self.model_dump(exclude_unset=True, exclude_none=True)
 
 
 class FieldRecipe(ValueRecipe):
     name: FieldName
     type: FieldType | None = Field(
-        None, description="what the value is converted to; one that cannot be converted counts as not found"
+        None, description="type that the value is converted to; a value that cannot be converted counts as not found"
     )
     all: StrictBool = Field(False, description="take every match, as a list")
     fallbacks: list[ValueRecipe] | None = Field(
-        None, max_length=MAX_FALLBACKS, description="tried in this order where the recipe before finds nothing"
+        None, max_length=MAX_FALLBACKS, description="tried in this order while the recipe before finds nothing"
     )
     locale: Annotated[str, StringConstraints(min_length=2, max_length=40)] | None = Field(
-        None, description="how values are written, such as `de-CH`; without it the page's own language"
+        None, description="locale of the values, such as `de-CH`; default: the language of the page"
     )
     rules: Rules | None = None
-    required: StrictBool | None = Field(None, description="false: a page without it lacks nothing")
+    required: StrictBool | None = Field(None, description="false: a page without this field is complete")
     optional: StrictBool | None = Field(None, description="the same as `required: false`")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "FieldRecipe":
+    def _check_selectors(self) -> "FieldRecipe":
         if None not in (self.css, self.selector) and self.css != self.selector:
-            raise ValueError("css and selector are the same thing and say different things; give one of them")
+            raise ValueError("css and selector are the same option with different values; give one of them")
         return self
 
     def spec(self, field: str = "fields") -> FieldSpec:
@@ -140,8 +142,8 @@ class FieldRecipe(ValueRecipe):
 
 def field_specs(fields: list[str | FieldRecipe], field: str = "fields") -> tuple[FieldSpec, ...]:
     return tuple(
-        parse_field(each, field=f"{field}.{place}") if isinstance(each, str) else each.spec(f"{field}.{place}")
-        for place, each in enumerate(fields)
+        parse_field(each, field=f"{field}.{index}") if isinstance(each, str) else each.spec(f"{field}.{index}")
+        for index, each in enumerate(fields)
     )
 
 
@@ -150,7 +152,7 @@ class OwnCode(Strict):
 
     code: Annotated[str, StringConstraints(min_length=1, max_length=MAX_CODE_BYTES)]
     file: Annotated[str, StringConstraints(min_length=1, max_length=200)] = Field(
-        DEFAULT_FILE, description="what errors name"
+        DEFAULT_FILE, description="the file name in errors"
     )
 
     def spec(self, field: str = "parse") -> FieldSpec:
@@ -162,11 +164,11 @@ class PageFieldsBody(Strict):
     fields: list[FieldName | FieldRecipe] = Field(default_factory=list, max_length=200)
     parse: OwnCode | None = None
 
-    def document(self, place: int, field: str = "page_fields") -> dict[str, Any]:
-        specs = field_specs(self.fields, f"{field}.{place}.fields")
+    def document(self, index: int, field: str = "page_fields") -> dict[str, Any]:
+        specs = field_specs(self.fields, f"{field}.{index}.fields")
         if self.parse is not None:
-            specs = (*specs, self.parse.spec(f"{field}.{place}.parse"))
+            specs = (*specs, self.parse.spec(f"{field}.{index}.parse"))
         if not specs:
             hint = 'for example ["price"]'
-            raise BadInput("a pattern names at least one field", field=f"{field}.{place}.fields", hint=hint)
+            raise BadInput("a pattern names at least one field", field=f"{field}.{index}.fields", hint=hint)
         return {"match": self.match, "fields": [spec.document() for spec in specs]}

@@ -1,4 +1,4 @@
-"""Bodies of the loop."""
+"""Schemas of the loop."""
 
 from datetime import datetime
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The proxy pool over the wire."""
+"""Schemas of the proxy pool."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -17,14 +17,14 @@ class ProxyImportBody(BaseModel):
         None, max_length=1_000_000, description="the list as text: one proxy a line, or JSON; see the how-to"
     )
     proxies: list[Any] | None = Field(None, max_length=50_000, description="or as JSON: texts and objects", repr=False)
-    scheme: Literal["http", "https", "socks5"] = Field("http", description="of entries that name none")
+    scheme: Literal["http", "https", "socks5"] = Field("http", description="scheme of entries that name none")
     tier: TierName = "datacentre"
     source: str = Field("api", max_length=200, description="shown with each proxy")
 
 
 class MalformedProxyRead(BaseModel):
-    index: int = Field(description="of the entry, from 1")
-    line: int | None = Field(description="of a plain list")
+    index: int = Field(description="index of the entry, from 1")
+    line: int | None = Field(description="line of a plain list")
     reason: str
 
 
@@ -49,7 +49,7 @@ class ProxyRead(BaseModel):
     tls: bool | None
     reaches_target: bool | None
     problem: str | None
-    failures: int = Field(description="in a row")
+    failures: int = Field(description="failures in a row")
     uses: int
     successes: int
     cooled_until: datetime | None
@@ -66,9 +66,9 @@ class PoolRead(BaseModel):
 
 class TierRead(BaseModel):
     tier: str
-    good: float = Field(description="answers; one that is an hour old counts half")
-    refused: float = Field(description="requests that the site refused, likewise")
-    is_refused: bool = Field(description="a tiered policy does not begin with it")
+    good: float = Field(description="answers; an answer that is an hour old counts half")
+    refused: float = Field(description="requests that the site refused, with the same weights")
+    is_refused: bool = Field(description="a tiered policy does not start with this tier")
     tried_again_at: datetime | None
 
 
@@ -99,7 +99,7 @@ class CheckBody(BaseModel):
     ids: list[Annotated[int, Field(ge=1, le=2**63 - 1)]] | None = Field(
         None, max_length=50_000, description="null checks every proxy"
     )
-    target: str | None = Field(None, max_length=2000, description="a page that the proxies have to reach")
+    target: str | None = Field(None, max_length=2000, description="a page that the proxies must reach")
 
 
 class CheckStarted(BaseModel):

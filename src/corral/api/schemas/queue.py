@@ -1,4 +1,4 @@
-"""The queue of scraper tasks over the wire."""
+"""Schemas of the queue of scraper tasks."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -27,9 +27,9 @@ class MalformedTaskRead(BaseModel):
 
 class QueueImportRead(BaseModel):
     imported: int
-    updated: int = Field(description="the same id with other content: it waits again")
+    updated: int = Field(description="tasks with a known id and other content; they wait again")
     unchanged: int
-    busy: list[str] = Field(description="changed while the former version is executed; not imported")
+    busy: list[str] = Field(description="tasks that changed while the former version is executed; not imported")
     malformed: list[MalformedTaskRead]
     notes: list[str]
 

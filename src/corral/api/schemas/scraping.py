@@ -1,4 +1,4 @@
-"""Crawls as tasks: requests and progress."""
+"""Schemas of crawls as tasks: requests and progress."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -30,8 +30,8 @@ HeaderName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 CookieName = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 Domain = Annotated[str, StringConstraints(min_length=1, max_length=253)]
 _MAX_PAGES = 1_000
-# Options of the plan that are called the same there.
-_AS_THEY_ARE = (
+# Options with the same name in the plan.
+_PLAN_OPTIONS = (
     *("partial_results_ok", "max_bytes", "max_per_host"),
     *("respect_robots", "follow_nofollow", "obey_noindex", "use_canonical", "avoid_traps", "use_sitemaps", "since"),
     *("order", "keywords", "workers", "save_files", "links", "strategy", "browser_pages", "max_scrolls"),
@@ -120,7 +120,7 @@ class AsyncScrapeRequest(BaseModel):
     )
 
     def draft(self) -> SessionDraft | None:
-        """The login that came with the request."""
+        """Return the login that the request carries."""
         if not (self.headers or self.cookies):
             return None
         cookies = [{"name": name, "value": value.get_secret_value()} for name, value in self.cookies.items()]
@@ -130,7 +130,7 @@ class AsyncScrapeRequest(BaseModel):
         try:
             return self._plan()
         except BadInput as problem:
-            # Plans have other names for what stands here.
+            # The plan has other names for these fields.
             field = (problem.field or "").removeprefix("scope.")
             problem.field = "url" if field.startswith("start_urls") else field or None
             raise
@@ -139,7 +139,7 @@ class AsyncScrapeRequest(BaseModel):
         return () if self.parse is None else (self.parse.spec(),)
 
     def _plan(self) -> CrawlPlan:
-        include = [*self.include, *(pattern for name in self.categories or () for pattern in _of_category(name))]
+        include = [*self.include, *(pattern for name in self.categories or () for pattern in _category_patterns(name))]
         return CrawlPlan.of(
             {
                 "start_urls": [self.url],
@@ -155,16 +155,16 @@ class AsyncScrapeRequest(BaseModel):
                 "max_seconds": self.timeout_minutes * 60,
                 "concurrency": self.max_concurrent_articles,
                 "retry_attempts": self.retry_attempts,
-                **{name: getattr(self, name) for name in _AS_THEY_ARE},
+                **{name: getattr(self, name) for name in _PLAN_OPTIONS},
                 "keep_pages": self.keep_pages,
                 "fields": [spec.document() for spec in (*field_specs(self.fields), *self._code())],
-                "page_fields": [each.document(place) for place, each in enumerate(self.page_fields)],
+                "page_fields": [fields.document(index) for index, fields in enumerate(self.page_fields)],
                 "only_fields": self.only_fields,
             }
         )
 
 
-def _of_category(name: str) -> tuple[str, str]:
+def _category_patterns(name: str) -> tuple[str, str]:
     part = name.strip().lower().replace(" ", "-")
     return f"*/{part}/*", f"*/{part}"
 
@@ -181,7 +181,7 @@ class TaskProgress(BaseModel):
     status: TaskStatus
     progress: float
     total_items: int
-    completed_items: int = Field(description="pages read; those that were sent on to the same one have one result")
+    completed_items: int = Field(description="pages read; pages that redirect to the same page have one result")
     failed_items: int
     current_item: str | None
     created_at: datetime
@@ -189,8 +189,8 @@ class TaskProgress(BaseModel):
     completed_at: datetime | None
     duration_seconds: float | None
     eta_seconds: float | None
-    url: str = Field(description="where it begins")
-    run_status: str = Field(description="as runs speak of it: paused is not pending")
+    url: str = Field(description="the start URL")
+    run_status: str = Field(description="the status of the run, which tells paused from pending")
     started_at: datetime | None
 
 
@@ -227,7 +227,7 @@ def plan_of(run: Run) -> CrawlPlan:
 
 
 def status_of(state: str) -> str:
-    """The state of a run, as tasks speak of it."""
+    """Return the status of a task for the state of its run."""
     return "pending" if state in (RunState.QUEUED, RunState.HELD) else state
 
 
@@ -241,8 +241,8 @@ def progress_read(run: Run, now: CrawlNow) -> dict[str, Any]:
     counts, plan, took_s = now.counts, plan_of(run), duration_s(run)
     eta: float | None = None
     if run.state is RunState.RUNNING and took_s and counts.fetched:
-        found = eta_range(counts, plan, pages_per_s=counts.fetched / took_s, new_per_page=0.0, elapsed_s=took_s)
-        eta = round(found[1], 1) if found else None
+        eta_bounds = eta_range(counts, plan, pages_per_s=counts.fetched / took_s, new_per_page=0.0, elapsed_s=took_s)
+        eta = round(eta_bounds[1], 1) if eta_bounds else None
     return {
         "task_id": run.id,
         "status": status_of(run.state.value),

@@ -1,4 +1,4 @@
-"""Sessions and interventions over the wire. Secrets come in and never go out."""
+"""Schemas of sessions and interventions. Requests carry secrets, answers never do."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -31,7 +31,7 @@ ItemName = Annotated[str, StringConstraints(max_length=4096)]
 HeaderName = Annotated[str, StringConstraints(max_length=256)]
 _MAX_ITEMS = 3000  # of local storage, per origin
 _MAX_COOKIE_TEXT = 1024 * 1024
-_LARGEST_MOMENT = 10**15
+_MAX_TIMESTAMP = 10**15
 
 
 class _Strict(BaseModel):
@@ -39,7 +39,7 @@ class _Strict(BaseModel):
 
 
 class CookieIn(_Strict):
-    """As browsers, their extensions and Playwright export it."""
+    """A cookie as browsers, their extensions and Playwright export it."""
 
     name: str = Field(max_length=4096)
     value: SecretText
@@ -47,21 +47,25 @@ class CookieIn(_Strict):
     path: str = Field("/", max_length=4096)
     expires: float | None = Field(
         None,
-        ge=-_LARGEST_MOMENT,
-        le=_LARGEST_MOMENT,
+        ge=-_MAX_TIMESTAMP,
+        le=_MAX_TIMESTAMP,
         validation_alias=AliasChoices("expires", "expirationDate"),
-        description="seconds since 1970; none or -1 ends with the browser",
+        description="seconds since 1970; null or -1 for a session cookie",
     )
     secure: bool = False
     http_only: bool = Field(False, alias="httpOnly")
     same_site: str | None = Field(
-        None, alias="sameSite", max_length=20, description="Strict, Lax or None; Lax where it is not said"
+        None, alias="sameSite", max_length=20, description="Strict, Lax (the default) or None"
     )
 
     @model_validator(mode="before")
     @classmethod
-    def _without_what_is_not_sent(cls, cell: Any) -> Any:
-        return {key: each for key, each in cell.items() if key not in OF_BROWSERS} if isinstance(cell, dict) else cell
+    def _drop_browser_keys(cls, document: Any) -> Any:
+        return (
+            {key: value for key, value in document.items() if key not in OF_BROWSERS}
+            if isinstance(document, dict)
+            else document
+        )
 
     def plain(self) -> dict[str, Any]:
         return {**self.model_dump(by_alias=True), "value": self.value.get_secret_value()}
@@ -81,15 +85,15 @@ class OriginIn(BaseModel):
     local_storage: list[LocalStorageItem] = Field(default_factory=list, alias="localStorage", max_length=_MAX_ITEMS)
 
 
-def _cookies_in(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    if len(given) > _MAX_COOKIE_TEXT:
+def _cookies_in(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    if len(value) > _MAX_COOKIE_TEXT:
         raise PydanticCustomError("cookies", "the text has more than {most} characters", {"most": _MAX_COOKIE_TEXT})
     try:
-        return cookies_of_text(given)
+        return cookies_of_text(value)
     except BadInput as problem:
-        # Said as pydantic says the rest, so that it is found where it stands: in a session, or in one of a resolution.
+        # As an error of pydantic, which carries the location: in a session, or in the session of a resolution.
         raise PydanticCustomError("cookies", "{what}", {"what": problem.message}) from None
 
 
@@ -115,12 +119,12 @@ class SessionContent(_Strict):
 
     def draft(self) -> SessionDraft:
         stored = {
-            origin: {key: text.get_secret_value() for key, text in held.items()}
-            for origin, held in (self.storage or {}).items()
+            origin: {key: text.get_secret_value() for key, text in items.items()}
+            for origin, items in (self.storage or {}).items()
         }
-        for each in self.origins:
-            held = stored.setdefault(each.origin, {})
-            held |= {item.name: item.value.get_secret_value() for item in each.local_storage}
+        for origin_in in self.origins:
+            items = stored.setdefault(origin_in.origin, {})
+            items |= {item.name: item.value.get_secret_value() for item in origin_in.local_storage}
         headers = {name: text.get_secret_value() for name, text in (self.headers or {}).items()}
         return SessionDraft([cookie.plain() for cookie in self.cookies], stored, headers, self.name)
 
@@ -148,7 +152,7 @@ class SessionRead(BaseModel):
 
 class SessionCheckRead(BaseModel):
     session_id: str
-    valid: bool | None = Field(description="null where the target could not be asked")
+    valid: bool | None = Field(description="null if the target could not be requested")
     reason: str
     http_status: int | None
     strategy: str
@@ -157,19 +161,19 @@ class SessionCheckRead(BaseModel):
 class InterventionResolve(_Strict):
     session: SessionContent | None = None
     captured_session: SessionContent | None = Field(None, description="the same as `session`")
-    resolution: str | None = Field(None, max_length=1000, description="what was done; in the event of the run")
-    resolved_by: str | None = Field(None, max_length=200, description="who did it; in the event of the run")
+    resolution: str | None = Field(None, max_length=1000, description="what was done; recorded in the event of the run")
+    resolved_by: str | None = Field(None, max_length=200, description="who did it; recorded in the event of the run")
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> "InterventionResolve":
+    def _check_one_session(self) -> "InterventionResolve":
         if self.session is not None and self.captured_session is not None:
-            raise PydanticCustomError("two_sessions", "session and captured_session are the same thing; give one")
+            raise PydanticCustomError("two_sessions", "session and captured_session are the same; send one of them")
         return self
 
     def note(self) -> dict[str, str]:
-        """What goes into the event that says that the run goes on."""
-        said = {"resolution": self.resolution, "resolved_by": self.resolved_by}
-        return {name: value for name, value in said.items() if value}
+        """Return the fields for the event of the resumed run."""
+        fields = {"resolution": self.resolution, "resolved_by": self.resolved_by}
+        return {name: value for name, value in fields.items() if value}
 
 
 class InterventionRead(BaseModel):
@@ -180,23 +184,23 @@ class InterventionRead(BaseModel):
     reason: str
     url: str | None
     status: Literal["open", "resolved", "cancelled"]
-    screenshot: str | None = Field(description="where it can be had; null where nothing was to be seen")
+    screenshot: str | None = Field(description="path of the screenshot; null if there is none")
     created_at: datetime
     resolved_at: datetime | None
     run_status: str | None = Field(None, description="of the run, right after resolving")
 
 
-def intervention_read(found: Intervention, run: Run | None = None) -> dict[str, Any]:
+def intervention_read(intervention: Intervention, run: Run | None = None) -> dict[str, Any]:
     return {
-        "id": found.id,
-        "run_id": found.run_id,
-        "job_id": found.job_id,
-        "kind": found.kind.value,
-        "reason": found.reason,
-        "url": found.url,
-        "status": found.status.value,
-        "screenshot": artifact_path(found.run_id, found.screenshot) if found.screenshot else None,
-        "created_at": found.created_at,
-        "resolved_at": found.resolved_at,
+        "id": intervention.id,
+        "run_id": intervention.run_id,
+        "job_id": intervention.job_id,
+        "kind": intervention.kind.value,
+        "reason": intervention.reason,
+        "url": intervention.url,
+        "status": intervention.status.value,
+        "screenshot": artifact_path(intervention.run_id, intervention.screenshot) if intervention.screenshot else None,
+        "created_at": intervention.created_at,
+        "resolved_at": intervention.resolved_at,
         "run_status": None if run is None else run.state.value,
     }

@@ -1,4 +1,4 @@
-"""The defaults of new jobs over the wire."""
+"""Schemas of the defaults of new jobs."""
 
 from typing import Annotated, Any
 
@@ -9,7 +9,7 @@ from corral.domain.jobs.defaults import JobDefaults
 from corral.settings import Settings
 
 Runs = Annotated[int, Field(strict=True, ge=1, le=100_000)]
-# As clients call them, and as they are stored.
+# Names in the API, and names as stored.
 _NAMES = {
     "default_strategy": "strategy",
     "default_timeout": "timeout_s",
@@ -46,8 +46,8 @@ class SettingsRead(BaseModel):
 
 
 def settings_read(defaults: JobDefaults, settings: Settings) -> dict[str, Any]:
-    """As they take effect."""
-    ours = {
+    """Return the defaults in effect: those that were changed, else those of the installation."""
+    installed = {
         "strategy": "auto",
         "timeout_s": settings.http_timeout_seconds,
         "max_attempts": settings.default_max_attempts,
@@ -55,5 +55,5 @@ def settings_read(defaults: JobDefaults, settings: Settings) -> dict[str, Any]:
         "respect_robots": True,
         "max_concurrent_runs": settings.workers * settings.runs_per_process,
     }
-    said = {name: value for name, value in defaults.document().items() if value is not None}
-    return {shown: (ours | said)[stored] for shown, stored in _NAMES.items()}
+    changed = {name: value for name, value in defaults.document().items() if value is not None}
+    return {name: (installed | changed)[stored] for name, stored in _NAMES.items()}

@@ -1,4 +1,4 @@
-"""Workflows over the wire."""
+"""Schemas of workflows."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
@@ -21,7 +21,7 @@ class WorkflowCreate(BaseModel):
     definition: dict[str, Any] | None = Field(None, max_length=50, description="name, steps, max_recovery_attempts")
     template: str | None = Field(None, max_length=100, description="see GET /workflows/templates")
     parameters: dict[str, Any] = Field(default_factory=dict, max_length=100)
-    job_id: _Text | _Number | None = Field(None, description="whatever you call what the workflow is for")
+    job_id: _Text | _Number | None = Field(None, description="your own id for the purpose of the workflow")
     priority: Literal["critical", "high", "medium", "low"] = "medium"
     start: bool = Field(True, description="false creates it as pending")
 
@@ -45,10 +45,10 @@ class WorkflowTaskRead(BaseModel):
     type: str
     kind: str
     status: TaskStatusName
-    is_partial: bool = Field(description="completed, but not everything: see error_message")
+    is_partial: bool = Field(description="true if it completed without some results: see error_message")
     dependencies: list[str]
     run_id: str | None
-    celery_task_id: str | None = Field(description="where Celery workers execute runs")
+    celery_task_id: str | None = Field(description="set if Celery workers execute runs")
     retry_count: int
     max_retries: int
     error_message: str | None
@@ -62,7 +62,7 @@ class WorkflowTaskRead(BaseModel):
 
 class WorkflowSummary(BaseModel):
     id: str
-    run_id: str = Field(description="the latest run: each recovery is one")
+    run_id: str = Field(description="the latest run; each recovery is a run of its own")
     name: str
     version: int
     digest: str

@@ -1,4 +1,4 @@
-// Talking to the server: token, errors, cursors, idempotency keys.
+// Requests to the server: token, errors, cursors, idempotency keys.
 
 import { askForToken, forgetRefusedToken, token } from "./auth.js";
 import { learnClock } from "./format.js";
@@ -16,7 +16,7 @@ export function isAbort(error) {
   return error?.name === "AbortError";
 }
 
-/** Paths are given from the root; they are resolved against the page, so that a prefix in front of us works. */
+/** Return the URL of a path. It is relative to the page, so that a path prefix of a proxy works. */
 export function address(path, query = {}) {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== null && value !== undefined && value !== "") parameters.set(name, value);
@@ -24,7 +24,7 @@ export function address(path, query = {}) {
   return path.replace(/^\//, "") + (text ? `?${text}` : "");
 }
 
-/** One request with the token, asking for one where the server wants it. Answers the Response, whatever its status. */
+/** Send a request with the token, and prompt for a token if the server requires one. Return the Response of any status. */
 export async function send(url, options = {}, { quiet = false } = {}) {
   for (;;) {
     const used = token();
@@ -43,7 +43,7 @@ async function errorFrom(response) {
   try {
     body = await response.json();
   } catch {
-    // Not ours: a proxy's page, or nothing. The status has to do.
+    // Not an answer of Corral, such as the page of a proxy: only the status is known.
   }
   if (body?.error && typeof body.error === "object") return new ApiError(response.status, { message: `Error ${response.status}`, ...body.error });
   const first = Array.isArray(body?.detail) ? body.detail[0] : null;
@@ -57,7 +57,7 @@ function retryHint(response) {
   return after ? `Try again in ${after} s.` : "";
 }
 
-/** A signal that fires with the given one, or when the request has taken too long. */
+/** Return a signal that fires with `signal`, or when the request takes too long. */
 function withTimeout(signal) {
   const controller = new AbortController();
   const stop = () => controller.abort();
@@ -92,7 +92,7 @@ export async function get(path, query, options = {}) {
   return (await request("GET", path, { query, ...options })).data;
 }
 
-/** One page of a list: {items, next}; next is null on the last page. */
+/** Return one page of a list: {items, next}; next is null on the last page. */
 export async function list(path, query, options = {}) {
   const { data, response } = await request("GET", path, { query, ...options });
   return { items: Array.isArray(data) ? data : [], next: response.headers.get("X-Next-Cursor") || null };
@@ -106,7 +106,7 @@ export async function remove(path, options = {}) {
   return (await request("DELETE", path, options)).data;
 }
 
-/** A picture as an address an <img> takes: it cannot send the token itself. */
+/** Return a picture as a data URL: an <img> cannot send the token. */
 export async function picture(path, { signal } = {}) {
   const response = await send(address(path), { signal, headers: { Accept: "image/png" } });
   if (!response.ok) throw await errorFrom(response);
@@ -117,7 +117,7 @@ export async function picture(path, { signal } = {}) {
   return reader.result;
 }
 
-/** A file handed to the person, whatever it holds: saved, never shown. */
+/** Save a file. Its content is foreign, so it is never displayed. */
 export async function download(path, name, { signal } = {}) {
   const response = await send(address(path), { signal, headers: { Accept: "*/*" } });
   if (!response.ok) throw await errorFrom(response);
@@ -128,7 +128,7 @@ export async function download(path, name, { signal } = {}) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** A large file: straight to the disk where the browser may ask for it by itself, which it cannot with a token. */
+/** Save a large file: the browser streams it to disk, unless the request needs a token, which a link cannot send. */
 export async function save(path, name, query = {}) {
   if (token()) return download(address(path, query), name);
   const link = document.createElement("a");
@@ -139,15 +139,15 @@ export async function save(path, name, query = {}) {
 
 const openKeys = new Map();
 
-/** A POST that creates something. Repeated after a lost answer it carries the same key, so it creates once. */
+/** Send a POST that creates something. A repetition after a lost answer has the same key, so it creates only once. */
 export async function create(path, body) {
   const what = `${path}\n${JSON.stringify(body ?? null)}`;
   const key = openKeys.get(what) ?? randomKey();
   openKeys.set(what, key);
   try {
-    const made = await post(path, body, { headers: { "Idempotency-Key": key } });
+    const created = await post(path, body, { headers: { "Idempotency-Key": key } });
     openKeys.delete(what);
-    return made;
+    return created;
   } catch (error) {
     if (error.status >= 400 && error.status < 500) openKeys.delete(what);
     throw error;

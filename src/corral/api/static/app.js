@@ -1,4 +1,4 @@
-// Start, routes and the header.
+// Entry point: routes and the header.
 
 import { get, isAbort } from "./api.js";
 import { setUpAuth } from "./auth.js";
@@ -62,7 +62,7 @@ async function route({ isFirst = false } = {}) {
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.page === where.page) {
       link.setAttribute("aria-current", "page");
-      link.scrollIntoView({ block: "nearest", inline: "center" }); // on a narrow screen they do not all fit
+      link.scrollIntoView({ block: "nearest", inline: "center" }); // on a narrow screen not all links fit
     } else link.removeAttribute("aria-current");
   }
   document.title = `${found?.title ?? "Not found"} · Corral`;
@@ -76,9 +76,9 @@ async function route({ isFirst = false } = {}) {
     return;
   }
   try {
-    const shown = found.show(view, { ...where, signal, setLive: (status) => { if (!signal.aborted) setLive(status); } });
+    const rendering = found.show(view, { ...where, signal, setLive: (status) => { if (!signal.aborted) setLive(status); } });
     if (!isFirst) view.querySelector("h1")?.focus({ preventScroll: true });
-    await shown;
+    await rendering;
   } catch (error) {
     if (signal.aborted || isAbort(error)) return;
     view.querySelectorAll("[aria-busy]").forEach((node) => node.remove());
@@ -127,11 +127,11 @@ function describe(part) {
 
 function showCounts(runs) {
   const counts = runs && typeof runs === "object" ? (runs.counts ?? runs.by_state ?? runs) : {};
-  const shown = [["queued", "queued", "neutral"], ["running", "running", "info"], ["held", "held", "hold"]]
+  const entries = [["queued", "queued", "neutral"], ["running", "running", "info"], ["held", "held", "hold"]]
     .filter(([key]) => Number.isInteger(counts[key]));
   const list = byId("counts");
-  list.hidden = shown.length === 0;
-  list.replaceChildren(...shown.map(([key, label, tone]) =>
+  list.hidden = entries.length === 0;
+  list.replaceChildren(...entries.map(([key, label, tone]) =>
     h("li", { "data-tone": tone, "data-zero": counts[key] === 0 }, h("b", {}, counts[key].toLocaleString()), ` ${label}`)));
 }
 

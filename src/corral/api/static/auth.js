@@ -1,9 +1,9 @@
-// The optional bearer token: kept for this tab only, asked for once, never nagging.
+// The optional bearer token: stored for this tab only, and requested once.
 
 import { byId } from "./dom.js";
 
 const KEY = "corral.token";
-let asking = null; // the one open question, shared by every request that waits for it
+let asking = null; // the open dialog, shared by all requests that wait for a token
 let dismissed = false;
 let wanted = false;
 
@@ -11,14 +11,14 @@ export function token() {
   return sessionStorage.getItem(KEY) ?? "";
 }
 
-/** Drop a token the server refused, unless another one has been given meanwhile. */
+/** Drop a token that the server refused, unless the user has entered another one since. */
 export function forgetRefusedToken(used) {
   if (used && used === token()) sessionStorage.removeItem(KEY);
   wanted = true;
   showButton();
 }
 
-/** True once there is a token to try. Background requests (quiet) never open the dialog after a "not now". */
+/** Return true once there is a token to try. Background requests (quiet) never open the dialog after "Not now". */
 export async function askForToken({ refused = false, quiet = false, signal } = {}) {
   if (token()) return true;
   if (signal?.aborted || (quiet && (dismissed || !asking))) return false;
@@ -36,11 +36,11 @@ function openDialog(refused) {
   input.focus();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => {
-      const given = input.value.trim().replace(/^Bearer\s+/i, "");
+      const entered = input.value.trim().replace(/^Bearer\s+/i, "");
       input.value = "";
-      const usable = dialog.returnValue === "use" && /^[\x21-\x7e]+$/.test(given);
+      const usable = dialog.returnValue === "use" && /^[\x21-\x7e]+$/.test(entered);
       dismissed = !usable;
-      if (usable) sessionStorage.setItem(KEY, given);
+      if (usable) sessionStorage.setItem(KEY, entered);
       showButton();
       resolve(usable);
     }, { once: true });
@@ -53,7 +53,7 @@ function showButton() {
   button.textContent = token() ? "Forget token" : "Enter token";
 }
 
-/** Wire the dialog and the header's button; `reload` shows the page again with what is now known. */
+/** Wire the dialog and the header's button; `reload` shows the page again after a token was entered. */
 export function setUpAuth(reload) {
   byId("token-form").addEventListener("submit", (event) => {
     event.preventDefault();

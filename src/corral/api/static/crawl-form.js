@@ -47,41 +47,41 @@ export function crawlForm() {
   return form;
 }
 
-/** What an earlier crawl was asked to do. */
+/** Fill the form with the plan of an earlier crawl. */
 export function fillFrom(form, { plan }) {
-  const given = {
+  const values = {
     url: plan.start_urls[0], max_depth: plan.max_depth, max_pages: plan.max_pages, max_concurrent_articles: plan.concurrency,
     retry_attempts: plan.retry_attempts, timeout_minutes: plan.max_seconds ? plan.max_seconds / 60 : null,
     workers: typeof plan.workers === "number" ? plan.workers : null,
     include: plan.scope?.include?.join(", "), exclude: plan.scope?.exclude?.join(", "),
   };
-  for (const [name, value] of Object.entries(given)) if (value !== null && value !== undefined) form.elements[name].value = value;
+  for (const [name, value] of Object.entries(values)) if (value !== null && value !== undefined) form.elements[name].value = value;
   form.elements.partial_results_ok.checked = plan.partial_results_ok;
 }
 
 function read(form) {
-  const asked = { url: form.elements.url.value.trim(), export_format: form.elements.export_format.value };
+  const request = { url: form.elements.url.value.trim(), export_format: form.elements.export_format.value };
   for (const name of Object.keys(NUMBERS)) {
     const text = form.elements[name].value.trim();
-    if (text) asked[name] = Number(text);
+    if (text) request[name] = Number(text);
   }
   for (const name of Object.keys(LISTS)) {
     const parts = form.elements[name].value.split(",").map((part) => part.trim()).filter(Boolean);
-    if (parts.length) asked[name] = parts;
+    if (parts.length) request[name] = parts;
   }
-  for (const name of ["partial_results_ok", "keep"]) asked[name] = form.elements[name].checked;
-  return asked;
+  for (const name of ["partial_results_ok", "keep"]) request[name] = form.elements[name].checked;
+  return request;
 }
 
 async function submit(form) {
   clearErrors(form);
-  const asked = read(form);
-  if (!asked.url) {
+  const request = read(form);
+  if (!request.url) {
     showFieldError(form, "url", "Say where to begin");
     return;
   }
   try {
-    const { task_id: id } = await create("/scraping/async-scrape", asked);
+    const { task_id: id } = await create("/scraping/async-scrape", request);
     toast("Crawl started");
     location.hash = `#/crawls/${encodeURIComponent(id)}`;
   } catch (error) {

@@ -1,4 +1,4 @@
-// How fast a crawl goes, seen from here, and when it may end. The command line reckons in the same way.
+// Estimate the rate of a crawl and when it may end, in the same way as the command line.
 
 const OVER_MS = 10_000;
 
@@ -7,7 +7,7 @@ export class Rate {
     this.seen = [];
   }
 
-  /** What was fetched and found over the last seconds; null until there is something to compare with. */
+  /** Add a sample; return the rates over the last seconds, or null without an earlier sample to compare with. */
   see({ counts }, moment) {
     const fetched = counts.done + counts.failed;
     const known = counts.discovered - counts.skipped;
@@ -21,7 +21,7 @@ export class Rate {
   }
 }
 
-/** Seconds, at least and at most: as if nothing new were found, and as if pages went on bringing as much as now. */
+/** Return the minimum and maximum of seconds left: if no page brings new links, and if pages bring as many as now. */
 export function etaOf({ counts, plan, duration_seconds: took }, pace) {
   if (!pace || pace.pagesPerS <= 0) return null;
   const room = Math.max(0, plan.max_pages - counts.done - counts.failed);

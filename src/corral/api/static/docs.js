@@ -1,4 +1,4 @@
-// The API reference, from the schema this server publishes. A token kept by the dashboard is sent along.
+// Show the API reference from the schema of this server. Requests carry the token of the dashboard.
 const token = sessionStorage.getItem("corral.token");
 window.SwaggerUIBundle({
   url: "/openapi.json",

@@ -1,4 +1,4 @@
-// Building the page. Text enters only through text nodes; links only lead to http(s) or to a page of ours.
+// Build the page. Text is inserted only as text nodes; links lead only to http(s) or to pages of the dashboard.
 
 import { clip, clockTime, duration, fullTime, now, parseTime, plain, relativeTime, shortUrl, webUrl, words } from "./format.js";
 import { stateOf } from "./states.js";
@@ -6,7 +6,7 @@ import { stateOf } from "./states.js";
 const PREVIEW = 160;
 const WHOLE = 20_000;
 
-/** h("td", {class: "x", onclick: f}, "text", node, null). Attributes given null or false are left out. */
+/** h("td", {class: "x", onclick: f}, "text", node, null). Attributes with null or false are omitted. */
 export function h(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -28,13 +28,13 @@ export function byId(id) {
   return document.getElementById(id);
 }
 
-/** A link out, or plain text where the address is not http(s). */
+/** Return an external link, or plain text if the address is not http(s). */
 export function outLink(address, text = shortUrl(address)) {
   if (!webUrl(address)) return h("span", { class: "foreign" }, clip(String(address ?? "–"), PREVIEW));
   return h("a", { href: address, class: "foreign", target: "_blank", rel: "noopener noreferrer", title: clip(address, 500) }, text);
 }
 
-/** Our page about something, with a small way out to the thing itself. */
+/** Return a link to our page about a URL, with a small external link to the URL itself. */
 export function targetLink(address, href) {
   const text = h("a", { href, class: "foreign", title: clip(String(address), 500) }, shortUrl(address));
   if (!webUrl(address)) return text;
@@ -53,7 +53,7 @@ export function when(text, { clock = false } = {}) {
   return h("time", attributes, clock ? clockTime(ms) : relativeTime(ms));
 }
 
-/** How long it took, or has taken so far. */
+/** Return the duration, or the time since the start. */
 export function elapsed(startText, endText) {
   const start = parseTime(startText);
   if (start === null) return h("span", { class: "faint" }, "–");
@@ -62,7 +62,7 @@ export function elapsed(startText, endText) {
   return h("span", { "data-since": start }, duration(Math.max(1000, now() - start)));
 }
 
-/** Move every "3 s ago" and every running duration on the page forward. */
+/** Update every "3 s ago" and every running duration on the page. */
 export function tick() {
   for (const node of document.querySelectorAll("[data-relative]")) setText(node, relativeTime(Number(node.dataset.relative)));
   for (const node of document.querySelectorAll("[data-since]")) setText(node, duration(Math.max(1000, now() - Number(node.dataset.since))));
@@ -72,7 +72,7 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A value that came from somewhere else: isolated, clipped, expandable; a link only if it is a web address. */
+/** Return a foreign value as a node: isolated, clipped, expandable; a link only if it is a web address. */
 export function foreign(value) {
   if (typeof value === "string" && value.length < 2000 && !/\s/.test(value) && webUrl(value)) return outLink(value);
   const text = plain(value);
@@ -82,7 +82,7 @@ export function foreign(value) {
   return whole;
 }
 
-/** Cells carry their column's name, so that a narrow screen can show each row as a card. */
+/** Return a table. Cells have the name of their column, so that a narrow screen can show each row as a card. */
 export function table(caption, columns, rows, className = null) {
   const head = columns.map((column) => h("th", { scope: "col", role: "columnheader" }, column));
   const body = h("tbody", { role: "rowgroup" }, rows);
@@ -101,15 +101,15 @@ export function row(attributes, ...cells) {
   return h("tr", { role: "row", ...attributes }, cells);
 }
 
-/** Objects of unknown shape as a table: known keys first, the rest as they come. */
-export function objectTable(caption, objects, { first = [], most = 8, label = words } = {}) {
+/** Return objects of unknown shape as a table: the keys in `first`, then the others in their order. */
+export function objectTable(caption, objects, { first = [], maxColumns = 8, label = words } = {}) {
   const found = new Set(objects.flatMap((object) => Object.keys(object ?? {})));
   const keys = [...first.filter((key) => found.delete(key)), ...found];
-  const shown = keys.slice(0, most);
-  const rest = keys.slice(most);
-  const labels = [...shown.map((key) => clip(label(key), 60)), ...(rest.length ? ["More"] : [])];
+  const visible = keys.slice(0, maxColumns);
+  const rest = keys.slice(maxColumns);
+  const labels = [...visible.map((key) => clip(label(key), 60)), ...(rest.length ? ["More"] : [])];
   const rows = objects.map((object) => {
-    const cells = shown.map((key, index) => cell(labels[index], valueOf(object, key)));
+    const cells = visible.map((key, index) => cell(labels[index], valueOf(object, key)));
     const others = rest.filter((key) => Object.hasOwn(object, key)).map((key) => [key, object[key]]);
     if (rest.length) cells.push(cell("More", foreign(others.length ? Object.fromEntries(others) : null)));
     return row({}, cells);
@@ -123,7 +123,7 @@ function valueOf(object, key) {
   return typeof value === "string" && /_at$/.test(key) && parseTime(value) !== null ? when(value) : foreign(value);
 }
 
-/** Pairs as a definition list; a pair whose value is null is left out. */
+/** Return pairs as a definition list, without pairs whose value is null. */
 export function facts(pairs, className = "") {
   const items = pairs.filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value instanceof Node ? value : foreign(value))));
@@ -150,7 +150,7 @@ export function loading(what) {
   return h("p", { class: "faint", "aria-busy": "true" }, `Loading ${what}…`);
 }
 
-/** An error of the API, with what to do about it. */
+/** Return an error of the API with its hint, and a retry button if `again` is set. */
 export function problem(error, again = null) {
   return h("div", { class: "notice", "data-tone": "bad", role: "alert" },
     h("p", { class: "foreign" }, h("strong", {}, error.message || "Something went wrong")),
@@ -169,14 +169,14 @@ export function toast(text, tone = "good") {
 
 let announcedAt = 0;
 
-/** For screen readers; rare enough not to drown them. */
+/** Announce a text to screen readers, at most every `everyMs`. */
 export function announce(text, { everyMs = 4000 } = {}) {
   if (Date.now() - announcedAt < everyMs) return;
   announcedAt = Date.now();
   byId("announcer").textContent = text;
 }
 
-/** Ask before something is lost. */
+/** Open a confirmation dialog; resolve to true if the user confirms. */
 export function confirmed(title, text, yes) {
   const dialog = byId("confirm-dialog");
   byId("confirm-title").textContent = title;

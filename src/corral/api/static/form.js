@@ -1,4 +1,4 @@
-// Forms: labelled controls, each with a place for what the server says about it.
+// Forms: labelled controls, each with an element for the server's error about it.
 
 import { h } from "./dom.js";
 
@@ -10,7 +10,7 @@ export function input(prefix, name, attributes = {}) {
   return h("input", { name, id: `${prefix}-${name}`, autocomplete: "off", ...attributes });
 }
 
-/** A labelled control with a place for its error. */
+/** Return a labelled control with an element for its error. */
 export function labelled(prefix, name, label, control, help = "") {
   control.setAttribute("aria-describedby", `${prefix}-${name}-help ${prefix}-${name}-error`);
   return h("div", { class: "field", "data-field": name },
@@ -31,7 +31,7 @@ export function clearErrors(form) {
   }
 }
 
-/** False where there is no such control. */
+/** Show an error at its control; return false if there is no such control. */
 export function showFieldError(form, name, message, hint = "") {
   const field = [...form.querySelectorAll("[data-field]")].find((node) => node.dataset.field === name);
   if (!field) return false;

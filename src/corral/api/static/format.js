@@ -1,4 +1,4 @@
-// Values to text. Pure, except for the clock, which follows the server's.
+// Format values as text. Pure, except for the clock, which follows that of the server.
 
 let skewMs = 0;
 
@@ -54,7 +54,7 @@ export function duration(ms) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** "12 s to 3 min", or one of them where they are the same. */
+/** Return "12 s to 3 min", or one duration if both are equal. */
 export function durationRange(lowMs, highMs) {
   const [low, high] = [duration(lowMs), duration(highMs)];
   return low === high ? low : `${low} to ${high}`;
@@ -79,7 +79,7 @@ export function words(key) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Any JSON value as one string. */
+/** Return any JSON value as one string. */
 export function plain(value) {
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "string") return value;
@@ -94,7 +94,7 @@ export function shortId(id) {
   return text.length > 12 ? `…${text.slice(-8)}` : text;
 }
 
-/** The parsed URL if a browser may be sent there, else null. */
+/** Return the parsed URL if it is an http or https URL, else null. */
 export function webUrl(text) {
   if (typeof text !== "string" || !/^https?:\/\//i.test(text)) return null;
   try {

@@ -1,4 +1,4 @@
-// One crawl: how far it is, what became of its pages and why, and what a person may do about it.
+// One crawl: progress, pages by state and reason, and actions.
 
 import { get, isAbort, post, save } from "./api.js";
 import { announce, badge, busy, cell, elapsed, emptyState, facts, foreign, h, heading, loading, outLink, problem, row, section, setText, table, toast, when } from "./dom.js";
@@ -48,7 +48,7 @@ function remaining(crawl, pace) {
   return range && crawl.counts.pending + crawl.counts.leased > 0 ? `${durationRange(range[0] * 1000, range[1] * 1000)} left` : "";
 }
 
-/** Tiles and bar. They are made once: a number that changes moves nothing. */
+/** Tiles and bar, created once, so that a changed number does not move the layout. */
 class Progress {
   constructor() {
     this.bar = h("progress", { max: 100, "aria-label": "Progress" });
@@ -76,11 +76,11 @@ class Progress {
     this.now.hidden = !crawl.current_item;
     setText(this.now, crawl.current_item ? `Now: ${clip(crawl.current_item, 300)}` : "");
     const rate = isRunning ? (pace?.pagesPerS ?? crawl.pages_per_second) : crawl.pages_per_second;
-    const shown = {
+    const texts = {
       Done: plain(counts.done), Failed: plain(counts.failed), Missing: plain(counts.missing), Skipped: plain(counts.skipped), Waiting: plain(counts.pending + counts.leased + counts.deferred),
       "Pages a second": rate === null ? "–" : plain(rate >= 10 ? Math.round(rate) : Number(rate.toFixed(1))), Received: bytes(crawl.bytes),
     };
-    for (const [name, value] of Object.entries(shown)) setText(this.values[name], value);
+    for (const [name, value] of Object.entries(texts)) setText(this.values[name], value);
     this.values.Failed.parentElement.dataset.tone = counts.failed ? "bad" : "muted";
   }
 }
@@ -89,10 +89,10 @@ function actionsOf(crawl) {
   return stateOf(crawl.run_status).actions.filter((name) => name !== "retry");
 }
 
-/** Pause, resume, cancel, keep; drawn anew only where they change, so that the focus stays. */
+/** Pause, resume, cancel, keep; rendered again only when they change, so that the focus stays. */
 class Buttons {
   constructor(id, onChange) {
-    Object.assign(this, { id, onChange, shown: "" });
+    Object.assign(this, { id, onChange, lastKey: "" });
     this.node = h("div", { class: "row" });
     this.error = h("div", {});
   }
@@ -100,8 +100,8 @@ class Buttons {
   show(crawl) {
     const names = actionsOf(crawl);
     const key = `${names.join()} ${crawl.kept}`;
-    if (key === this.shown) return;
-    this.shown = key;
+    if (key === this.lastKey) return;
+    this.lastKey = key;
     const buttons = names.map((name) => this.button(ACTIONS[name].label, ACTIONS[name].style, () => post(`/jobs/runs/${encodeURIComponent(this.id)}/${name}`), ACTIONS[name].done.replace("Run", "Crawl")));
     buttons.push(this.button(crawl.kept ? "Do not keep" : "Keep", "quiet", () => post(`/scraping/tasks/${encodeURIComponent(this.id)}/keep`, { keep: !crawl.kept }), crawl.kept ? "It is forgotten after its time" : "It is kept"));
     if (hasEnded(crawl.status)) buttons.unshift(h("a", { class: "button primary", href: `#/crawls?again=${encodeURIComponent(this.id)}` }, "Crawl again"));
@@ -138,7 +138,7 @@ function reasonTable(reasons, onChoose) {
     cell("Pages", plain(pages)))));
 }
 
-/** Pages in one state, as many as were asked for. */
+/** The loaded pages in one state. */
 class Pages {
   constructor(path, signal) {
     Object.assign(this, { path, signal, items: [], state: "", chosen: false });
@@ -156,13 +156,13 @@ class Pages {
     return this.load();
   }
 
-  /** At first what went wrong, where something did. */
+  /** Show failed pages first, if there are any. */
   start(counts) {
     this.select.value = counts.failed ? "failed" : "done";
     return this.load();
   }
 
-  /** Look again, unless the reader has gone on to later pages or the state says nothing new. */
+  /** Reload, unless the user has loaded further pages of a state that only grows. */
   async refresh(counts) {
     if (!this.chosen && counts.failed && this.select.value === "done" && this.items.length < PAGES) this.select.value = "failed";
     if (this.items.length < PAGES || ["pending", "leased"].includes(this.state)) await this.load();
@@ -194,7 +194,7 @@ class Pages {
   }
 }
 
-/** What became of a URL that somebody types in. */
+/** Return the form that explains the state of a URL. */
 function whyForm(path, signal) {
   const field = h("input", { id: "why-url", type: "url", inputmode: "url", placeholder: "https://example.org/page", autocomplete: "off", required: true });
   const button = h("button", { type: "submit" }, "Ask");
@@ -249,7 +249,7 @@ export async function showCrawl(view, { id, signal, setLive }) {
   const state = h("span", {});
   const took = h("span", { class: "faint" });
   const about = h("div", {});
-  const kept = h("p", { class: "faint" });
+  const keepNote = h("p", { class: "faint" });
   const why = h("div", {});
   const plan = h("div", {});
   let drawn = "";
@@ -264,8 +264,8 @@ export async function showCrawl(view, { id, signal, setLive }) {
     state.replaceChildren(badge(crawl.run_status));
     took.replaceChildren(elapsed(crawl.started_at, crawl.completed_at));
     about.replaceChildren(...[notice(crawl)].filter(Boolean));
-    kept.replaceChildren(keeping(crawl));
-    kept.hidden = !kept.textContent;
+    keepNote.replaceChildren(keeping(crawl));
+    keepNote.hidden = !keepNote.textContent;
     plan.replaceChildren(planFacts(crawl));
   };
   const look = async () => {
@@ -286,7 +286,7 @@ export async function showCrawl(view, { id, signal, setLive }) {
     h("p", { class: "crumb" }, h("a", { href: "#/crawls" }, "Crawls"), " / ", shortId(id)),
     h("div", { class: "heading" }, h("div", { class: "row" }, h("h1", { tabindex: "-1", class: "foreign" }, shortUrl(crawl.url, 60)), state, took), buttons.node),
     buttons.error, about,
-    h("section", { class: "card", "aria-label": "Progress" }, progress.node, progress.tiles, kept),
+    h("section", { class: "card", "aria-label": "Progress" }, progress.node, progress.tiles, keepNote),
     h("div", { class: "columns" },
       h("div", {}, section("Why pages failed or were skipped", why), pages.node),
       h("div", {}, whyForm(path, signal), results(crawl, path), section("What it was asked to do", plan))));

@@ -36,7 +36,7 @@ function nothing(status) {
   return emptyState("No crawls yet", "A crawl collects the pages of a site. Fill in the form above, or start one from the command line:", command("corral crawl URL --depth 2"));
 }
 
-/** Prefill the form with what an earlier crawl was asked. */
+/** Prefill the form with the plan of an earlier crawl. */
 async function again(form, id, signal) {
   try {
     fillFrom(form, await get(`/scraping/tasks/${encodeURIComponent(id)}`, {}, { signal }));
@@ -52,13 +52,13 @@ export async function showCrawls(view, { query, signal, setLive }) {
   const box = h("div", {}, loading("crawls"));
   view.append(heading("Crawls", filterBy(status)), panel, box);
   if (query.get("again")) await again(form, query.get("again"), signal);
-  let shown = "";
+  let lastText = "";
   await every(LOOK_EVERY_MS, signal, async () => {
     const tasks = await get("/scraping/tasks", { status_filter: status, limit: MOST }, { signal });
     const text = JSON.stringify(tasks);
-    if (text === shown) return true;
-    if (!shown && !status && tasks.length === 0) panel.open = true;
-    shown = text;
+    if (text === lastText) return true;
+    if (!lastText && !status && tasks.length === 0) panel.open = true;
+    lastText = text;
     const focused = box.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     box.replaceChildren(tasks.length ? table("Crawls, newest first", COLUMNS, tasks.map(crawlRow), "runs") : nothing(status));
     if (focused) [...box.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });

@@ -1,4 +1,4 @@
-// What waits for a person: what was seen there, and the button that lets the run go on.
+// Runs that wait for a person: a screenshot, and the button that resumes the run.
 
 import { isAbort, list, picture, post } from "./api.js";
 import { announce, badge, busy, command, emptyState, facts, h, heading, loading, outLink, problem, toast, when } from "./dom.js";

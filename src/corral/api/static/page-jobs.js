@@ -1,4 +1,4 @@
-// The list of jobs, and the form that makes one.
+// The list of jobs, and the form that creates one.
 
 import { create, isAbort, list, remove } from "./api.js";
 import { announce, badge, busy, cell, command, confirmed, emptyState, h, heading, loading, outLink, problem, row, table, toast } from "./dom.js";
@@ -57,18 +57,18 @@ function checkBeforeSending(form, job) {
   return job.fields.length > 0 && Boolean(job.target_url) && Boolean(job.frequency);
 }
 
-async function submit(form, onMade) {
+async function submit(form, onCreated) {
   clearErrors(form);
   const job = readForm(form);
   if (!checkBeforeSending(form, job)) return;
   const startNow = form.elements.start.checked;
   try {
-    const made = await create("/jobs", job);
+    const created = await create("/jobs", job);
     form.reset();
     form.elements.cron.hidden = true;
     toast("Job created");
-    onMade(made);
-    if (startNow) await startRun(made);
+    onCreated(created);
+    if (startNow) await startRun(created);
   } catch (error) {
     if (isAbort(error)) return;
     if (!error.field || !showFieldError(form, controlFor(error.field), error.message, error.hint)) {
@@ -102,7 +102,7 @@ async function deleteJob(job, onGone) {
   onGone();
 }
 
-/** Whoever reads its results has to know that nobody vouches for where they came from. */
+/** Warn that the certificate was not verified, so the results may be forged. */
 function unverified(job) {
   if (job.verify_tls !== false) return [];
   return [" ", h("span", { class: "badge", "data-tone": "bad", title: "This job takes any certificate" }, "TLS not verified")];

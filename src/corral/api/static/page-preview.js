@@ -1,4 +1,4 @@
-// A look at a page before there is a job for it: what it offers, and where the links of a list lead.
+// Preview of a page without a job: suggested fields, and the links of a list.
 
 import { create, isAbort, post } from "./api.js";
 import { announce, busy, cell, emptyState, foreign, h, heading, outLink, problem, row, section, table, toast } from "./dom.js";
@@ -19,7 +19,7 @@ function formOf(prefix, label, ...fields) {
     h("div", { class: "row between" }, check("prefer_browser", "With the browser, after its scripts have run", false), h("button", { type: "submit", class: "primary" }, label)));
 }
 
-/** Send the form, and show either what came of it or, at its control, what was wrong with it. */
+/** Send the form; show an error at the control that it is about. */
 function onSubmit(form, send) {
   const button = form.querySelector("button[type=submit]");
   const once = async () => {
@@ -42,7 +42,7 @@ function warningsOf(warnings) {
   return warnings?.length ? h("div", { class: "notice", "data-tone": "warn" }, warnings.map((text) => h("p", { class: "foreign" }, text))) : null;
 }
 
-/** Of several ways to the same field the surest is chosen, which is the first. */
+/** Preselect the first suggestion of each field, which has the highest confidence. */
 function isChosen({ label, confidence }, index, all) {
   return confidence >= 0.5 && all.findIndex((other) => other.label === label) === index;
 }
@@ -58,7 +58,7 @@ function suggestionRow(suggestion, index, all) {
     cell("Confidence", `${Math.round(confidence * 100)} %`));
 }
 
-/** Who takes two of the same name gets a second one. */
+/** Return a field of the job; a second field of the same name gets a number. */
 function fieldOf({ label, css, xpath, attr, all, regex }, index, chosen) {
   const before = chosen.slice(0, index).filter((other) => other.label === label).length;
   return { name: before ? `${label} ${before + 1}` : label, ...(css ? { css } : { xpath }), ...(attr ? { attr } : {}), ...(all ? { all } : {}), ...(regex ? { regex } : {}) };

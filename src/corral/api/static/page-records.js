@@ -1,4 +1,4 @@
-// The newest records of all runs, and how many there are.
+// The newest records of all runs, and their statistics.
 
 import { get, isAbort, list } from "./api.js";
 import { announce, busy, cell, command, emptyState, facts, foreign, h, heading, loading, objectTable, problem, row, section, table, toast, when } from "./dom.js";
@@ -24,7 +24,7 @@ function recordRow(record) {
     cell("Data", dataList(record.data)));
 }
 
-/** Numbers and times as tiles; lists and maps of things as tables below. */
+/** Return numbers and times as tiles, lists and maps as tables below. */
 function statView(stats) {
   const tiles = [];
   const tables = [];

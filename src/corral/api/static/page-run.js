@@ -1,4 +1,4 @@
-// One run: facts, actions, attempts, what it did and what it found.
+// One run: facts, actions, attempts, events and records.
 
 import { create, download, get, isAbort, list, picture, post } from "./api.js";
 import { announce, badge, busy, elapsed, emptyState, facts, foreign, h, heading, loading, objectTable, outLink, problem, section, setText, toast, when } from "./dom.js";
@@ -80,10 +80,10 @@ function statList({ stats, status }) {
 
 function attemptTable({ engine_attempts: attempts, status }) {
   if (!Array.isArray(attempts) || attempts.length === 0) return h("p", { class: "faint" }, hasEnded(status) ? "No attempt was made." : "No attempt has ended yet.");
-  return objectTable("Attempts", attempts, { first: ["attempt", "strategy", "outcome", "failure_code", "detail", "failure_detail", "http_status", "message"], most: 9 });
+  return objectTable("Attempts", attempts, { first: ["attempt", "strategy", "outcome", "failure_code", "detail", "failure_detail", "http_status", "message"], maxColumns: 9 });
 }
 
-/** The part above the timeline, drawn anew whenever the run changed. */
+/** The part above the timeline, rendered again whenever the run changes. */
 class Summary {
   constructor(run, onChange) {
     this.onChange = onChange;
@@ -94,15 +94,15 @@ class Summary {
     this.top = h("div", {});
     this.attempts = h("div", {});
     this.stats = h("div", {});
-    this.shown = "";
+    this.lastText = "";
     this.actions = "";
     this.show(run);
   }
 
   show(run) {
     const text = JSON.stringify(run);
-    if (text === this.shown) return;
-    this.shown = text;
+    if (text === this.lastText) return;
+    this.lastText = text;
     this.run = run;
     const target = run.target_url ?? run.payload?.target_url;
     setText(this.title, target ? shortUrl(target, 60) : `Run ${shortId(run.id)}`);
@@ -141,7 +141,7 @@ class Summary {
   }
 }
 
-/** Events, newest on top, each once. */
+/** The events, newest on top, without duplicates. */
 class Timeline {
   constructor() {
     this.seen = new Set();
@@ -151,7 +151,7 @@ class Timeline {
     this.node = h("div", {}, this.note, this.list);
   }
 
-  /** True if it was new. */
+  /** Add an event; return true if it is new. */
   add(event) {
     if (!Number.isInteger(event?.seq) || this.seen.has(event.seq)) return false;
     this.seen.add(event.seq);
@@ -182,7 +182,7 @@ class Records {
     this.node = h("div", {}, this.box, h("div", { class: "row center" }, this.more));
   }
 
-  /** Look again, unless the reader has gone on to later pages. */
+  /** Reload, unless the user has loaded further pages. */
   async refresh() {
     if (this.items.length <= RECORDS) await this.load();
   }
@@ -196,17 +196,17 @@ class Records {
       this.next = page.next;
       this.more.hidden = !this.next;
       const rows = this.items.map(({ data, created_at: found }) => ({ ...(data && typeof data === "object" ? data : { value: data }), [FOUND]: found }));
-      this.box.replaceChildren(rows.length ? objectTable("Records", rows, { first: [FOUND], most: 9, label: (key) => (key === FOUND ? "Found" : key) }) : emptyState("No records", "What a run finds appears here."));
+      this.box.replaceChildren(rows.length ? objectTable("Records", rows, { first: [FOUND], maxColumns: 9, label: (key) => (key === FOUND ? "Found" : key) }) : emptyState("No records", "What a run finds appears here."));
     } catch (error) {
       if (!isAbort(error)) this.box.replaceChildren(problem(error, () => { this.isShown = false; this.load(); }));
     }
   }
 }
 
-/** What the page looked like where an attempt failed; nothing is shown where nothing was kept. */
+/** Screenshots of failed attempts; empty if none was stored. */
 class Artifacts {
   constructor(path, signal) {
-    Object.assign(this, { path, signal, shown: "" });
+    Object.assign(this, { path, signal, lastText: "" });
     this.box = h("div", { class: "artifacts" });
     this.node = section("What the page looked like", this.box);
     this.node.hidden = true;
@@ -216,8 +216,8 @@ class Artifacts {
     try {
       const items = await get(this.path, {}, { signal: this.signal });
       const ids = items.map(({ id }) => id).join();
-      if (ids === this.shown) return;
-      this.shown = ids;
+      if (ids === this.lastText) return;
+      this.lastText = ids;
       this.node.hidden = items.length === 0;
       this.box.replaceChildren(...items.map((item) => (item.kind === "screenshot" ? this.screenshot(item) : this.file(item))));
     } catch (error) {
@@ -298,7 +298,7 @@ export async function showRun(view, { id, signal, setLive }) {
   });
 }
 
-/** Calls come in bursts; the work is done once per burst, and never twice at a time. */
+/** Return a function whose calls come in bursts: the work runs once per burst, and never concurrently. */
 function refresher(work, signal) {
   let timer = 0;
   let current = null;

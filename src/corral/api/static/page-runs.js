@@ -1,4 +1,4 @@
-// The list of runs, newest first, kept up to date by the stream of all events.
+// The list of runs, newest first, updated by the stream of all events.
 
 import { get, isAbort, list } from "./api.js";
 import { announce, badge, busy, cell, command, elapsed, emptyState, h, heading, loading, problem, row, table, targetLink, when } from "./dom.js";
@@ -7,13 +7,13 @@ import { follow } from "./sse.js";
 import { STATES, stateOf } from "./states.js";
 
 const PAGE = 50;
-const SETTLE_MS = 400; // events come in bursts; look once
+const SETTLE_MS = 400; // events come in bursts: refresh once
 const ONE_BY_ONE = 5; // more changed runs than this: fetch the first page instead
 const COLUMNS = ["State", "Target", "Kind", "Strategy", "Attempt", "Failure", "Started", "Duration"];
 
 export function strategyText(run) {
-  const { requested_strategy: asked, resolved_strategy: used } = run;
-  return !used || asked === used ? String(asked ?? "–") : `${asked} → ${used}`;
+  const { requested_strategy: requested, resolved_strategy: used } = run;
+  return !used || requested === used ? String(requested ?? "–") : `${requested} → ${used}`;
 }
 
 export function failureText(run) {
@@ -54,7 +54,7 @@ function noRuns(filter) {
     h("p", {}, "or ", h("a", { href: "#/jobs" }, "create a job"), " and run it. It appears here at once."));
 }
 
-/** The rows on the screen and the runs behind them. */
+/** The visible rows and their runs. */
 class RunTable {
   constructor(filter, box) {
     this.filter = filter;
@@ -71,7 +71,7 @@ class RunTable {
     return true;
   }
 
-  /** Runs older than the last row belong to pages that have not been asked for. */
+  /** Runs older than the last row belong to pages that are not loaded. */
   isInView(run) {
     if (this.runs.has(run.id) || !this.next) return true;
     const oldest = [...this.runs.values()].sort(newestFirst).at(-1);

@@ -1,4 +1,4 @@
-// What crawls got from which site.
+// Crawl statistics by site.
 
 import { get } from "./api.js";
 import { cell, command, emptyState, h, heading, loading, row, table, when } from "./dom.js";

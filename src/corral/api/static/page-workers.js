@@ -1,4 +1,4 @@
-// Who works, what each holds, and what waits in which queue.
+// The workers, the runs they hold, and the queues.
 
 import { get } from "./api.js";
 import { cell, command, elapsed, emptyState, h, heading, loading, row, section, table } from "./dom.js";
@@ -85,12 +85,12 @@ function drawn(workers, queues) {
 export async function showWorkers(view, { signal, setLive }) {
   const box = h("div", { class: "view" }, loading("workers"));
   view.append(heading("Workers"), box);
-  let shown = "";
+  let lastText = "";
   await every(LOOK_EVERY_MS, signal, async () => {
     const [workers, queues] = await Promise.all([get("/workers", { limit: MOST }, { signal }), get("/queues", {}, { signal })]);
     const text = JSON.stringify([workers, queues]);
-    if (text === shown) return true;
-    shown = text;
+    if (text === lastText) return true;
+    lastText = text;
     const focused = box.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
     box.replaceChildren(...drawn(workers, queues).filter(Boolean));
     if (focused) [...box.querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus({ preventScroll: true });

@@ -1,12 +1,12 @@
-// Looking again and again, while somebody is looking at us.
+// Poll the server while the page is visible.
 
 import { isAbort } from "./api.js";
 
 const LONGEST_MS = 30_000;
 
 /**
- * Call `look` now and then every so often, until it answers false or the page is left. The first failure is the caller's;
- * a later one is tried again, less and less often. What takes long is asked for less often: at most a tenth of the time.
+ * Call `look` at once and then every `ms` milliseconds, until it returns false or the signal fires. The first failure is
+ * thrown; later ones are retried with increasing pauses. A slow `look` is called less often: at most a tenth of the time.
  */
 export async function every(ms, signal, look, onStatus = () => {}) {
   let isFirst = true;

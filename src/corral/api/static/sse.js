@@ -6,7 +6,7 @@ const SILENCE_MS = 45_000; // three missed heartbeats
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
 
-/** Feed it text in any pieces; it calls `onEvent({type, data, id})` for each whole event, `onRetry(ms)` for a wish. */
+/** Return a function that takes text in any pieces; `onEvent({type, data, id})` gets each event, `onRetry(ms)` each `retry`. */
 export function parser(onEvent, onRetry = () => {}) {
   let rest = "";
   let type = "";
@@ -38,7 +38,7 @@ export function parser(onEvent, onRetry = () => {}) {
       rest = rest.replace(/^\uFEFF/, "");
       isFirst = false;
     }
-    // A CR at the very end may be half of a CRLF: wait for what follows.
+    // A CR at the end may be half of a CRLF: wait for the next chunk.
     const lines = rest.split(/\r\n|\n|\r(?!$)/);
     rest = lines.pop();
     lines.forEach(line);
@@ -46,9 +46,9 @@ export function parser(onEvent, onRetry = () => {}) {
 }
 
 /**
- * Keep a stream open until the signal fires or `onEnd` answers false after a clean end.
- * `onEvent(type, value, id)` gets parsed JSON; `onStatus("open" | "waiting" | "closed")` tells how it goes.
- * While the tab is hidden the connection is given back; browsers allow only six to a server.
+ * Keep a stream open until the signal fires or `onEnd` returns false after a clean end.
+ * `onEvent(type, value, id)` gets parsed JSON; `onStatus("open" | "waiting" | "closed")` gets the state.
+ * While the tab is hidden the connection is closed: browsers allow only six per server.
  */
 export async function follow(path, { query, lastId = "", signal, onEvent, onOpen = () => {}, onStatus = () => {}, onEnd = () => true }) {
   let wait = FIRST_WAIT_MS;
@@ -56,21 +56,21 @@ export async function follow(path, { query, lastId = "", signal, onEvent, onOpen
   while (!signal.aborted) {
     await visible(signal);
     if (signal.aborted) break;
-    let heard = false;
+    let hasEvents = false;
     try {
       const isOver = await once(path, query, position, signal, {
         onOpen: () => { onStatus("open"); onOpen(); },
-        onEvent: (event) => { heard = true; deliver(event, onEvent); },
+        onEvent: (event) => { hasEvents = true; deliver(event, onEvent); },
       });
       if (isOver && !(await onEnd())) break;
     } catch (error) {
       if (signal.aborted) break;
-      if ([400, 404, 409, 410, 422].includes(error.status)) position.id = ""; // it forgot where we were
+      if ([400, 404, 409, 410, 422].includes(error.status)) position.id = ""; // the server no longer knows this position
     }
     if (signal.aborted) break;
     if (document.hidden) continue;
     onStatus("waiting");
-    if (heard) wait = FIRST_WAIT_MS;
+    if (hasEvents) wait = FIRST_WAIT_MS;
     await pause(wait * (0.75 + Math.random() / 2), signal);
     wait = Math.min(LONGEST_WAIT_MS, wait * 2);
   }
@@ -82,18 +82,18 @@ function deliver({ type, data, id }, onEvent) {
   try {
     value = JSON.parse(data);
   } catch {
-    return; // not ours
+    return; // not an event of Corral
   }
   onEvent(type, value, id);
 }
 
-/** One connection. True if the server ended it, false if we gave it back because the tab is hidden. */
+/** Open one connection. Return true if the server ended it, false if we closed it because the tab is hidden. */
 async function once(path, query, position, signal, { onOpen, onEvent }) {
   const controller = new AbortController();
-  let gaveBack = false;
+  let isReleased = false;
   let timer = 0;
   const stop = () => controller.abort();
-  const hide = () => { if (document.hidden) { gaveBack = true; stop(); } };
+  const hide = () => { if (document.hidden) { isReleased = true; stop(); } };
   const alive = () => { clearTimeout(timer); timer = setTimeout(stop, SILENCE_MS); };
   signal.addEventListener("abort", stop, { once: true });
   document.addEventListener("visibilitychange", hide);
@@ -113,7 +113,7 @@ async function once(path, query, position, signal, { onOpen, onEvent }) {
       feed(value);
     }
   } catch (error) {
-    if (gaveBack) return false;
+    if (isReleased) return false;
     throw error;
   } finally {
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-// What a state is called, how it looks and what a person may do about it. Nothing else decides on states.
+// Labels, tones and actions of all states, in one place.
 
 export const STATES = {
   queued: { label: "Queued", tone: "neutral", actions: ["pause", "cancel"] },
@@ -11,7 +11,7 @@ export const STATES = {
   cancelled: { label: "Cancelled", tone: "muted", actions: ["retry"], ended: true },
 };
 
-// A job that never ran has no run's state yet.
+// A job that never ran does not have the state of a run.
 const JOB_STATES = { validated: { label: "Ready", tone: "neutral", actions: [] } };
 
 export const ACTIONS = {

@@ -13,7 +13,7 @@ COLUMNS = ("site", "status", "done", "failed", "pending", "%", "errors", "health
 
 
 class CampaignView(Protocol):
-    def update(self, told: dict[str, Any]) -> None: ...
+    def update(self, progress: dict[str, Any]) -> None: ...
 
 
 @contextmanager
@@ -33,7 +33,7 @@ def show_campaign(*, is_quiet: bool = False) -> Iterator[CampaignView]:
 
 
 def site_cells(site: dict[str, Any]) -> tuple[str, ...]:
-    """One row of the view."""
+    """Return one row of the view."""
     return (
         printable(site["site"], 60),
         site["status"],
@@ -47,47 +47,47 @@ def site_cells(site: dict[str, Any]) -> tuple[str, ...]:
     )
 
 
-def describe(told: dict[str, Any]) -> str:
-    """The whole campaign in one line."""
-    states = ", ".join(f"{count} {status}" for status, count in sorted(told["by_status"].items()))
+def describe(progress: dict[str, Any]) -> str:
+    """Return the state of the campaign in one line."""
+    states = ", ".join(f"{count} {status}" for status, count in sorted(progress["by_status"].items()))
     return (
-        f"{told['status']}: {told['done']} of {told['total']} pages, {told['failed']} failed, "
-        f"{told['percent']:.0f} %  ·  sites: {states}"
+        f"{progress['status']}: {progress['done']} of {progress['total']} pages, {progress['failed']} failed, "
+        f"{progress['percent']:.0f} %  ·  sites: {states}"
     )
 
 
 class _Quiet:
-    def update(self, told: dict[str, Any]) -> None: ...
+    def update(self, progress: dict[str, Any]) -> None: ...
 
 
 class _Lines:
     def __init__(self) -> None:
         self._next = 0.0
-        self._told: dict[str, Any] | None = None
+        self._unprinted: dict[str, Any] | None = None
 
-    def update(self, told: dict[str, Any]) -> None:
-        self._told = told
+    def update(self, progress: dict[str, Any]) -> None:
+        self._unprinted = progress
         if time.monotonic() >= self._next:
             self._next = time.monotonic() + _LINE_EVERY_S
-            print(describe(told), file=sys.stderr, flush=True)
-            self._told = None
+            print(describe(progress), file=sys.stderr, flush=True)
+            self._unprinted = None
 
     def flush(self) -> None:
         """Print the final state if it has not been printed yet."""
-        if self._told is not None:
-            print(describe(self._told), file=sys.stderr, flush=True)
+        if self._unprinted is not None:
+            print(describe(self._unprinted), file=sys.stderr, flush=True)
 
 
 class _Table:
     def __init__(self, live: Any) -> None:
         self._live = live
 
-    def update(self, told: dict[str, Any]) -> None:
+    def update(self, progress: dict[str, Any]) -> None:
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(*COLUMNS, title=f"campaign {told['campaign_id']}", caption=describe(told), box=None)
-        for site in told["sites"]:
+        table = Table(*COLUMNS, title=f"campaign {progress['campaign_id']}", caption=describe(progress), box=None)
+        for site in progress["sites"]:
             cells = [Text(cell) for cell in site_cells(site)]
             cells[1].stylize(TONES.get(site["status"], ""))
             table.add_row(*cells)

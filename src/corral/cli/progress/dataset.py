@@ -25,7 +25,7 @@ def show_progress() -> Iterator[DatasetProgress]:
 
 
 def describe_progress(progress: dict[str, Any]) -> str:
-    """For example `2/8 download: 120 of 300 images, 4 s left`."""
+    """Return the progress as text, for example `2/8 download: 120 of 300 images, 4 s left`."""
     text = f"{progress['step_number']}/{progress['step_count']} {progress['step'].replace('_', ' ')}"
     done, total, eta_s = progress["done"], progress["total"], progress.get("eta_s")
     if total:

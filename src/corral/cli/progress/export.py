@@ -9,16 +9,16 @@ from contextlib import ExitStack, asynccontextmanager
 from corral.cli.render import console
 from corral.export.stream import ExportProgress
 
-_LOOK_EVERY_S = 0.2
+_POLL_S = 0.2
 _LINE_EVERY_S = 5.0
 
 
 @asynccontextmanager
-async def show_progress(progress: ExportProgress, total: int, *, looks_first: bool) -> AsyncIterator[None]:
+async def show_progress(progress: ExportProgress, total: int, *, reads_twice: bool) -> AsyncIterator[None]:
     """Show progress inside the block. Formats with columns read everything twice, first to find the columns."""
-    with ExitStack() as open_until_then:
-        show = _bar(open_until_then, 2 * total if looks_first else total) if sys.stderr.isatty() else _lines(total)
-        ticking = asyncio.create_task(_ticking(progress, show), name="progress")
+    with ExitStack() as stack:
+        show = _bar(stack, 2 * total if reads_twice else total) if sys.stderr.isatty() else _lines(total)
+        ticking = asyncio.create_task(_show_repeatedly(progress, show), name="progress")
         try:
             yield
         finally:
@@ -26,18 +26,18 @@ async def show_progress(progress: ExportProgress, total: int, *, looks_first: bo
             await asyncio.gather(ticking, return_exceptions=True)
 
 
-async def _ticking(progress: ExportProgress, show: Callable[[ExportProgress], None]) -> None:
+async def _show_repeatedly(progress: ExportProgress, show: Callable[[ExportProgress], None]) -> None:
     while True:
-        await asyncio.sleep(_LOOK_EVERY_S)
+        await asyncio.sleep(_POLL_S)
         show(progress)
 
 
-def _bar(open_until_then: ExitStack, total: int) -> Callable[[ExportProgress], None]:
+def _bar(stack: ExitStack, total: int) -> Callable[[ExportProgress], None]:
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = open_until_then.enter_context(Bar(*columns, console=console(stderr=True), transient=True))
+    bar = stack.enter_context(Bar(*columns, console=console(stderr=True), transient=True))
     task = bar.add_task("exporting", total=total)
 
     def show(progress: ExportProgress) -> None:
@@ -55,7 +55,7 @@ def _lines(total: int) -> Callable[[ExportProgress], None]:
         if time.monotonic() < due:
             return
         due = time.monotonic() + _LINE_EVERY_S
-        looked = f"looked at {progress.seen:,}" if progress.seen and not progress.written else ""
-        print(looked or f"wrote {progress.written:,} of {total:,}", file=sys.stderr, flush=True)
+        scanned = f"scanned {progress.seen:,}" if progress.seen and not progress.written else ""
+        print(scanned or f"wrote {progress.written:,} of {total:,}", file=sys.stderr, flush=True)
 
     return show

@@ -1,4 +1,4 @@
-"""A run's history as lines: → it starts, ← it is done, ↻ it will be tried again, ! something is wrong."""
+"""The events of a run as lines: → start, ← end, ↻ another try, ! a problem."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -33,7 +33,7 @@ _SIGNS = {
     EventKind.ROBOTS_TRUNCATED: "!",
 }
 # A selection of the statistics; `corral run show` has all.
-_TELLING = ("http_status", "title", "bytes")
+_MAIN_STATS = ("http_status", "title", "bytes")
 _TONES = {"→": "blue", "←": "green", "↻": "yellow", "!": "red"}
 
 
@@ -51,7 +51,7 @@ async def follow(
             await wait(_POLL_S)
 
 
-async def whole_history(store: Store, run_id: str) -> list[Event]:
+async def load_history(store: Store, run_id: str) -> list[Event]:
     events: list[Event] = []
     while page := await store.events.of_run(run_id, events[-1].seq if events else 0, _PAGE):
         events += page
@@ -90,7 +90,7 @@ def _flat(meta: dict[str, Any]) -> list[tuple[str, Any]]:
         if name in ("traceback", "stderr_tail"):
             continue
         if name == "stats" and isinstance(value, dict):
-            flat += [(key, value[key]) for key in _TELLING if key in value]
+            flat += [(key, value[key]) for key in _MAIN_STATS if key in value]
         else:
             flat += list(value.items()) if isinstance(value, dict) else [(name, value)]
     return flat

@@ -51,11 +51,11 @@ def describe_start(stored: StoredTask) -> str:
 def describe_end(ended: EndedTask) -> str:
     task, icon = ended.task, _ICONS[ended.outcome]
     if not ended.is_new:
-        said = f"{ended.outcome} before"
+        outcome = f"{ended.outcome} before"
     else:
-        said = f"{ended.outcome} in {ended.duration_s:.1f} s"
+        outcome = f"{ended.outcome} in {ended.duration_s:.1f} s"
     why = f": {printable(ended.reason)}" if ended.reason else ""
-    return f"[{task.id}] {icon} {task.priority.name} {printable(task.scraper)}: {said}{why}"
+    return f"[{task.id}] {icon} {task.priority.name} {printable(task.scraper)}: {outcome}{why}"
 
 
 class _Quiet:

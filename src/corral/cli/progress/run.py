@@ -15,7 +15,7 @@ class RunProgress(Protocol):
     def on_event(self, event: Event) -> None: ...
 
     def tick(self) -> None:
-        """Time has passed."""
+        """Update the elapsed time."""
         ...
 
 
@@ -26,7 +26,7 @@ def show_progress(max_attempts: int) -> Iterator[RunProgress]:
         return
     terminal = console(stderr=True)
     with terminal.status("starting", spinner="dots") as status:
-        yield _Living(status, max_attempts)
+        yield _LiveLine(status, max_attempts)
 
 
 @contextmanager
@@ -49,7 +49,7 @@ class _Lines:
         pass
 
 
-class _Living:
+class _LiveLine:
     def __init__(self, status: Any, max_attempts: int) -> None:
         self._status = status
         self._max_attempts = max_attempts

@@ -1,4 +1,4 @@
-"""What a script prints, passed through, and its progress on standard error."""
+"""The output of a script, passed through, and its progress on standard error."""
 
 import sys
 from types import TracebackType
@@ -13,7 +13,7 @@ class ScriptDisplay:
     def __init__(self, *, passes_stdout: bool) -> None:
         self._passes_stdout = passes_stdout
         self._status: Any = None
-        self._is_shown = False
+        self._is_visible = False
         self._at_line_start = True
         self._text = ""
 
@@ -28,15 +28,15 @@ class ScriptDisplay:
         self._hide()
 
     def on_output(self, stream: str, text: str) -> None:
-        """With --json, standard output belongs to the answer: what the script prints goes to standard error."""
+        """Pass the output through. With --json it goes to standard error, because standard output is for the JSON."""
         self._hide()
         target = sys.stdout if stream == "stdout" and self._passes_stdout else sys.stderr
         target.write(text)
         target.flush()
         self._at_line_start = text.endswith("\n")
 
-    def on_progress(self, told: dict[str, Any]) -> None:
-        text = describe_progress(told)
+    def on_progress(self, report: dict[str, Any]) -> None:
+        text = describe_progress(report)
         if text == self._text:
             return
         self._text = text
@@ -46,27 +46,27 @@ class ScriptDisplay:
             self.tick()
 
     def tick(self) -> None:
-        """Time has passed: show the line again, where the script has finished its own."""
+        """Show the progress line again, unless the script is in the middle of a line."""
         if self._status is not None and self._text and self._at_line_start:
             self._status.update(self._text)
             self._status.start()
-            self._is_shown = True
+            self._is_visible = True
 
     def _hide(self) -> None:
-        if self._is_shown:
+        if self._is_visible:
             self._status.stop()
-            self._is_shown = False
+            self._is_visible = False
 
 
-def describe_progress(told: dict[str, Any]) -> str:
-    """`3 of 10 done (30 %), 5 records`."""
+def describe_progress(report: dict[str, Any]) -> str:
+    """Return the progress as text, for example `3 of 10 done (30 %), 5 records`."""
     parts = []
-    counts = told.get("progress")
+    counts = report.get("progress")
     if isinstance(counts, dict) and "done" in counts:
         done, total = counts["done"], counts.get("total")
         parts.append(f"{done} of {total} done ({100 * done // total} %)" if total else f"{done} done")
-    if told.get("records"):
-        parts.append(count_records(told["records"]))
+    if report.get("records"):
+        parts.append(count_records(report["records"]))
     return ", ".join(parts)
 
 

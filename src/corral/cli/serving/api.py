@@ -12,8 +12,6 @@ from corral.domain.errors import CorralError
 from corral.wiring.app import App
 
 _SERVER_STOPS_WITHIN_S = 10.0
-
-
 _FIRST_WORKER_S = 5.0
 
 
@@ -27,7 +25,7 @@ async def serve_api(
 ) -> None:
     """Serve the API, with `beside` as a companion task, until a stop is requested; then shut down in order."""
 
-    await _first_worker(app)
+    await _wait_for_first_worker(app)
     ended = asyncio.Event()
     serving = serve(app, listener.host, listener.port, stop=ended, listening=listener.socket)
     server = asyncio.create_task(serving, name="api")
@@ -46,7 +44,7 @@ async def serve_api(
         await _wait_for_exit(server)
 
 
-async def _first_worker(app: App) -> None:
+async def _wait_for_first_worker(app: App) -> None:
     """Wait for the first worker before answering; until then connections wait in the socket's queue."""
     deadline = asyncio.get_running_loop().time() + _FIRST_WORKER_S
     while app.node is not None and not app.node.worker_count and asyncio.get_running_loop().time() < deadline:
@@ -54,17 +52,17 @@ async def _first_worker(app: App) -> None:
 
 
 async def _until_stopped(stop: Stop, server: asyncio.Task[None], companion: asyncio.Task[None] | None) -> None:
-    asked = asyncio.create_task(stop.wait(), name="stop")
-    pending: set[asyncio.Task[None]] = {asked, server, *([companion] if companion else [])}
+    stop_request = asyncio.create_task(stop.wait(), name="stop")
+    pending: set[asyncio.Task[None]] = {stop_request, server, *([companion] if companion else [])}
     try:
-        while not asked.done() and not server.done():
+        while not stop_request.done() and not server.done():
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
-        if not asked.done():
-            raise CorralError("the API stopped by itself", hint="the log lines above say why; start it again")
+        if not stop_request.done():
+            raise CorralError("the API stopped by itself", hint="see the log lines above; start it again")
     finally:
-        asked.cancel()
+        stop_request.cancel()
 
 
 async def _wait_for_exit(server: asyncio.Task[None]) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
-_SHOWN_PER_S = 4
+_REFRESH_PER_S = 4
 _WAIT_S = 0.2
 _ANSWERING = ("up", "unhealthy", "down")
 _TONES = {"up": "green", "failed": "red", "down": "red", "unhealthy": "yellow", "restarting": "yellow"}
@@ -62,23 +62,24 @@ def _supervise(settings: Settings, services: Sequence[Service], listener: Listen
     stop = _Signals(supervisor)
     is_live = sys.stdout.isatty() and not as_json
 
-    def tell() -> bool:
-        while supervisor.news and not is_live:
-            (_json_line if as_json else _plain_line)(supervisor.news.popleft())
-        return stop.asked.is_set()
+    def print_changes() -> bool:
+        """Print the status changes so far; return whether a stop is requested."""
+        while supervisor.changes and not is_live:
+            (_json_line if as_json else _plain_line)(supervisor.changes.popleft())
+        return stop.requested.is_set()
 
     with stop.listening(), _show_table(supervisor) if is_live else nullcontext():
         try:
             supervisor.claim()
             supervisor.want(names)
-            supervisor.wait_up(names, unless=tell)
-            if not tell():
+            supervisor.wait_up(names, unless=print_changes)
+            if not print_changes():
                 print(announcement(settings, listener, "up" if as_json else "is up", as_json=as_json), flush=True)
-            while not tell():
-                stop.asked.wait(_WAIT_S)
+            while not print_changes():
+                stop.requested.wait(_WAIT_S)
         finally:
             supervisor.close()
-            tell()
+            print_changes()
     return stop.exit_code
 
 
@@ -86,7 +87,7 @@ class _Signals:
     """The first signal requests a stop, each further one an immediate stop."""
 
     def __init__(self, supervisor: Supervisor) -> None:
-        self.asked = threading.Event()
+        self.requested = threading.Event()
         self._supervisor = supervisor
         self._first: int | None = None
 
@@ -106,12 +107,12 @@ class _Signals:
     def _receive(self, number: int, _: object) -> None:
         if self._first is None:
             self._first = number
-            self.asked.set()
+            self.requested.set()
         else:
             self._supervisor.stop_now.set()
 
 
-# -- how it is shown -----------------------------------------------------------------------------------
+# -- output ---------------------------------------------------------------------------------------------
 
 
 def _note(text: str, *, as_json: bool) -> None:
@@ -121,26 +122,26 @@ def _note(text: str, *, as_json: bool) -> None:
         print(f"note: {text}", file=sys.stderr, flush=True)
 
 
-def _json_line(each: ServiceStatus) -> None:
-    told = each.document()
-    print(json.dumps({"service": told.pop("name"), **told}), flush=True)
+def _json_line(status: ServiceStatus) -> None:
+    document = status.document()
+    print(json.dumps({"service": document.pop("name"), **document}), flush=True)
 
 
-def _plain_line(each: ServiceStatus) -> None:
-    whose = _describe_owner(each)
-    print(f"{each.name:<10} {_describe(each)}{f' ({whose})' if whose else ''}", flush=True)
+def _plain_line(status: ServiceStatus) -> None:
+    owner = _describe_owner(status)
+    print(f"{status.name:<10} {_describe(status)}{f' ({owner})' if owner else ''}", flush=True)
 
 
-def _describe(each: ServiceStatus) -> str:
+def _describe(status: ServiceStatus) -> str:
 
-    again = None if each.next_start_s is None else f"again in {each.next_start_s:.0f} s"
-    return printable(" - ".join(filter(None, (each.state.value, each.problem, again))))
+    again = None if status.next_start_s is None else f"again in {status.next_start_s:.0f} s"
+    return printable(" - ".join(filter(None, (status.state.value, status.problem, again))))
 
 
-def _describe_owner(each: ServiceStatus) -> str:
-    if each.pid is not None:
-        return f"process {each.pid}"
-    return "" if each.is_ours or each.state.value not in _ANSWERING else "used, not ours"
+def _describe_owner(status: ServiceStatus) -> str:
+    if status.pid is not None:
+        return f"process {status.pid}"
+    return "" if status.is_ours or status.state.value not in _ANSWERING else "used, not ours"
 
 
 @contextmanager
@@ -149,7 +150,7 @@ def _show_table(supervisor: Supervisor) -> Iterator[None]:
     from rich.live import Live
 
     with Live(
-        get_renderable=lambda: _table(supervisor.status()), console=console(), refresh_per_second=_SHOWN_PER_S
+        get_renderable=lambda: _table(supervisor.status()), console=console(), refresh_per_second=_REFRESH_PER_S
     ) as live:
         yield
         live.refresh()
@@ -162,28 +163,28 @@ def _table(services: Sequence[ServiceStatus]) -> "Table":
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("service", "state", "whose", "restarts", "since", "log"):
         table.add_column(name, no_wrap=name != "state", overflow="fold")
-    for each in services:
-        state = Text(_describe(each), style=_TONES.get(each.state.value, ""))
-        log = os.path.relpath(each.log) if each.log else ""
-        table.add_row(each.name, state, _describe_owner(each), str(each.restarts or ""), ago(each.since), log)
+    for status in services:
+        state = Text(_describe(status), style=_TONES.get(status.state.value, ""))
+        log = os.path.relpath(status.log) if status.log else ""
+        table.add_row(status.name, state, _describe_owner(status), str(status.restarts or ""), ago(status.since), log)
     return table
 
 
 def _print_plan(services: Sequence[Service], *, as_json: bool) -> None:
 
-    known = {service.name: service for service in services}
-    plan = [_plan(known[name]) for name in start_order(services)]
+    by_name = {service.name: service for service in services}
+    plan = [_plan(by_name[name]) for name in start_order(services)]
     if as_json:
         render.print_json({"would": "start, in this order", "services": plan, "stops": stop_order(services)})
         return
-    rows = [(each["name"], each["action"], ", ".join(each["needs"]), each["command"] or "") for each in plan]
+    rows = [(entry["name"], entry["action"], ", ".join(entry["needs"]), entry["command"] or "") for entry in plan]
     render.print_table(("service", "action", "needs", "command…"), rows)
     print(f"stopped in the order {', '.join(stop_order(services))}; nothing was started")
 
 
 def _plan(service: Service) -> dict[str, Any]:
 
-    is_there = service.adopts is not Adopts.NEVER and service.check(None).is_well
-    action = "use" if is_there else "start" if service.command else "check"
+    is_running = service.adopts is not Adopts.NEVER and service.check(None).is_well
+    action = "use" if is_running else "start" if service.command else "check"
     command = " ".join(service.command) if action == "start" else None
     return {"name": service.name, "action": action, "needs": list(service.needs), "command": command}

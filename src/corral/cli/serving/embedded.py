@@ -11,9 +11,9 @@ async def up_embedded(settings: Settings, listener: Listener, *, as_json: bool) 
 
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
-    said = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
+    message = announcement(settings, listener, "up" if as_json else "is up", as_json=as_json)
     async with open_node(settings) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
-        await serve_api(app, listener, stop, announce=said)
+        stop.on_repeat = app.node.stop_now
+        await serve_api(app, listener, stop, announce=message)
     return stop.exit_code

@@ -17,7 +17,7 @@ from corral.settings import Settings
 class Listener:
     """A bound port, before anything is served or executed."""
 
-    socket: Any  # only handed on to the server
+    socket: Any  # passed to the server
     host: str
     port: int
 
@@ -28,7 +28,7 @@ class Listener:
         return f"http://[{host}]:{self.port}" if ":" in host else f"http://{host}:{self.port}"
 
 
-def listening(settings: Settings, options: ListenOptions) -> Listener:
+def open_listener(settings: Settings, options: ListenOptions) -> Listener:
     """Bind the port (a free one for 0); raise BadConfiguration before anything is started."""
 
     if settings.write_token is None and not _is_loopback(options.host):
@@ -38,12 +38,12 @@ def listening(settings: Settings, options: ListenOptions) -> Listener:
                 "set APP_WRITE_TOKEN (16 characters or more), or leave --host at 127.0.0.1"
             ]
         )
-    taken = bind_listener(options.host, options.port)
-    return Listener(taken, *taken.getsockname()[:2])
+    bound = bind_listener(options.host, options.port)
+    return Listener(bound, *bound.getsockname()[:2])
 
 
 def _is_loopback(host: str) -> bool:
-    """Judge by the text alone: a host name may resolve to another machine tomorrow."""
+    """Return whether the text is a loopback address. Names are not resolved: they may change."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -55,9 +55,9 @@ def announcement(settings: Settings, listener: Listener, role: str, *, as_json: 
 
     url = listener.url
     if as_json:
-        told = {"status": role, "url": url, "port": listener.port, "data_dir": str(settings.data_dir.absolute())}
+        server = {"status": role, "url": url, "port": listener.port, "data_dir": str(settings.data_dir.absolute())}
         about = {"version": __version__, "pid": os.getpid(), "needs_token": settings.write_token is not None}
-        return json.dumps({**told, **more, **about})
+        return json.dumps({**server, **more, **about})
     lines = [
         f"Corral {__version__} {role}",
         f"  dashboard  {url}/",

@@ -12,21 +12,21 @@ _STORAGE_ANSWERS_S = 1.0
 
 async def stop_working(app: App, stop: Stop) -> None:
     """Let running runs finish within the grace period, and requeue the rest."""
-    asking = asyncio.create_task(_wait_for_storage(app, stop), name="storage")
+    storage_check = asyncio.create_task(_wait_for_storage(app, stop), name="storage")
     if app.node is not None and app.node.executing:
         grace_s = app.settings.shutdown_grace_seconds
-        said = f"stopping: {app.node.executing} under way may finish within {grace_s:g} s; once more stops at once"
-        print(said, file=sys.stderr, flush=True)
+        message = f"stopping: {app.node.executing} running may finish within {grace_s:g} s; a second signal stops them"
+        print(message, file=sys.stderr, flush=True)
     try:
         await app.stop_work()
-        await asyncio.wait({asking}, timeout=_STORAGE_ANSWERS_S)
+        await asyncio.wait({storage_check}, timeout=_STORAGE_ANSWERS_S)
     finally:
-        asking.cancel()
-        await asyncio.gather(asking, return_exceptions=True)
+        storage_check.cancel()
+        await asyncio.gather(storage_check, return_exceptions=True)
 
 
 async def _wait_for_storage(app: App, stop: Stop) -> None:
-    """Wait until the storage answers; the process does not wait for it beyond its deadline."""
+    """Wait until the storage answers, then extend the deadline of the process."""
     while True:
         try:
             await app.store.ping()
@@ -35,5 +35,5 @@ async def _wait_for_storage(app: App, stop: Stop) -> None:
         except StorageError:
             await asyncio.sleep(0.1)
         else:
-            stop.storage_answers()
+            stop.extend_deadline()
             return

@@ -25,7 +25,7 @@ from corral.views.alerts import channel_read
 from corral.wiring.roles import open_campaign_node, open_client
 
 _WAIT_S = 60.0
-_LOOK_EVERY_S = 0.1
+_POLL_S = 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,10 +48,10 @@ class ChannelOptions:
     report: ReportOptions
 
     def draft(self) -> ChannelDraft:
-        given = [self.webhook is not None, self.slack is not None, bool(self.email)]
-        if sum(given) != 1:
+        is_set = [self.webhook is not None, self.slack is not None, bool(self.email)]
+        if sum(is_set) != 1:
             raise BadInput("give one of --webhook, --slack and --email", field="kind")
-        kind = ChannelKind.WEBHOOK if given[0] else ChannelKind.SLACK if given[1] else ChannelKind.EMAIL
+        kind = ChannelKind.WEBHOOK if is_set[0] else ChannelKind.SLACK if is_set[1] else ChannelKind.EMAIL
         address = text_or_file(self.webhook or self.slack or "", f"--{kind.value}")
         secret = None if self.secret is None else Secret(text_or_file(self.secret, "--secret"))
         rules = AlertRules.of(_parse_rules(self.rules))
@@ -77,7 +77,7 @@ def set_channel(options: ChannelOptions) -> None:
 
 
 def list_(as_json: AsJson = False) -> None:
-    """List the channels, without what is secret.
+    """List the channels, without their secrets.
 
     \b
     corral alert list
@@ -87,7 +87,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 def send_test(options: NamedChannel) -> None:
-    """Send a test message to a channel, and say whether it arrived.
+    """Send a test message to a channel, and report whether it arrived.
 
     \b
     corral alert test operations
@@ -114,7 +114,7 @@ async def _set(settings: Settings, options: ChannelOptions) -> int:
     draft, report = options.draft(), options.report
     if report.dry_run:
         draft.check(EgressPolicy(settings.egress_allow))
-        plan = {"name": draft.name, "kind": draft.kind.value, "leads_to": draft.shown}
+        plan = {"name": draft.name, "kind": draft.kind.value, "leads_to": draft.redacted}
         render.print_plan(f"set the alert channel {draft.name}", plan, as_json=report.as_json)
         return exits.DONE
     async with open_client(settings) as app:
@@ -122,17 +122,17 @@ async def _set(settings: Settings, options: ChannelOptions) -> int:
     if report.as_json:
         render.print_json(channel_read(channel))
     else:
-        print(f"alert channel {channel.name}: {channel.kind.value} to {channel.shown}")
+        print(f"alert channel {channel.name}: {channel.kind.value} to {channel.redacted}")
     return exits.DONE
 
 
 async def _list(settings: Settings, *, as_json: bool) -> int:
     async with read_store(settings) as store:
-        told = [channel_read(each) for each in await store.alerts.channels()]
+        channels = [channel_read(each) for each in await store.alerts.channels()]
     if as_json:
-        render.print_json(told)
+        render.print_json(channels)
         return exits.DONE
-    rows = [(each["name"], each["kind"], each["leads_to"], render.compact_json(each["rules"])) for each in told]
+    rows = [(each["name"], each["kind"], each["leads_to"], render.compact_json(each["rules"])) for each in channels]
     render.print_table(("channel", "kind", "leads to…", "rules…"), rows, nothing="no alert channel yet")
     return exits.DONE
 
@@ -145,25 +145,25 @@ async def _test(settings: Settings, name: str, *, as_json: bool) -> int:
         app.node.wake()
         until = time.monotonic() + _WAIT_S
         while not run.state.is_terminal and time.monotonic() < until:
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_POLL_S)
             run = await app.store.runs.get(run.id)
     has_arrived = run.state is RunState.COMPLETED
     if as_json:
-        told: dict[str, Any] = {"channel": name, "delivery_id": run.id, "status": run.state.value}
-        render.print_json({**told, "error_message": run.error_message})
+        document: dict[str, Any] = {"channel": name, "delivery_id": run.id, "status": run.state.value}
+        render.print_json({**document, "error_message": run.error_message})
     elif has_arrived:
-        print(f"the channel {name} took the message {run.id}")
+        print(f"the channel {name} accepted the message {run.id}")
     else:
         hint = f"corral run show {run.id}"
-        exits.complain(f"the channel {name} did not take the message: {run.error_message or run.state.value}", hint)
+        exits.complain(f"the channel {name} did not accept the message: {run.error_message or run.state.value}", hint)
     return exits.DONE if has_arrived else exits.FAILED
 
 
 async def _plan(settings: Settings, options: NamedChannel, what: str) -> int:
     async with read_store(settings) as store:
         channel = await store.alerts.get(options.name)
-    told = f"{what} the alert channel {options.name}"
-    render.print_plan(told, channel_read(channel), as_json=options.report.as_json)
+    action = f"{what} the alert channel {options.name}"
+    render.print_plan(action, channel_read(channel), as_json=options.report.as_json)
     return exits.DONE
 
 
@@ -173,15 +173,15 @@ async def _rm(settings: Settings, name: str, *, as_json: bool) -> int:
     if as_json:
         render.print_json({"name": name, "deleted": True})
     else:
-        print(f"alert channel {name} is removed")
+        print(f"alert channel {name} was removed")
     return exits.DONE
 
 
 def _parse_rules(text: str | None) -> dict[str, Any]:
     try:
-        found = {} if text is None else json.loads(text)
+        rules = {} if text is None else json.loads(text)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        rules = None
+    if not isinstance(rules, dict):
         raise BadInput("--rules must be a JSON object", field="rules", hint='{"error_rate": 0.1}')
-    return found
+    return rules

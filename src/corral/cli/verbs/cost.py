@@ -37,25 +37,25 @@ async def _cost(settings: Settings, target: str, *, as_json: bool) -> int:
         costs = Costs(store, prices_of(settings))
         if is_id(target):
             try:
-                told = await costs.of_job(target)
+                document = await costs.of_job(target)
             except JobNotFound:
-                told = await costs.of_run(target)
+                document = await costs.of_run(target)
         else:
             host = parse_target(target if "://" in target else f"http://{target}", field="target").host
-            found = await store.sites.statistics(host)
-            if found is None:
+            statistics = await store.sites.statistics(host)
+            if statistics is None:
                 raise SiteNotFound(host)
-            told = costs.of_site(found)
+            document = costs.of_site(statistics)
     if as_json:
-        render.print_json(told)
+        render.print_json(document)
     else:
-        _print(told)
+        _print(document)
     return exits.DONE
 
 
-def _print(told: dict[str, Any]) -> None:
-    each = told["per_record"] or {}
+def _print(document: dict[str, Any]) -> None:
+    per_record = document["per_record"] or {}
     names = ("requests", "bytes", "seconds", "browser_seconds", "cpu_seconds", "proxy_cost", "cost")
-    rows = [(name, f"{told[name]:g}", f"{each[name]:g}" if each else "") for name in names]
-    print(f"{told['records']} records")
+    rows = [(name, f"{document[name]:g}", f"{per_record[name]:g}" if per_record else "") for name in names]
+    print(f"{document['records']} records")
     render.print_table(("", "total", "per record"), rows)

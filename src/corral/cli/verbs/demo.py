@@ -15,7 +15,7 @@ from corral.cli.progress import run as progress
 from corral.cli.running import Stop
 from corral.cli.serving.api import serve_api
 from corral.cli.serving.finish import finish_serving
-from corral.cli.serving.listener import Listener, announcement, listening
+from corral.cli.serving.listener import Listener, announcement, open_listener
 from corral.demo import DEMO_JOBS, DemoJob, RunningSite, running_site
 from corral.domain.errors import BadConfiguration
 from corral.domain.fields.spec import FieldSpec
@@ -62,12 +62,12 @@ def demo(options: DemoOptions) -> None:
     \b
     corral demo
     corral demo --port 9000
-    corral demo --json | jq .       a line when it answers, and one with what became of each job
+    corral demo --json | jq .       a line when it answers, and one with the result of each job
     """
 
     settings = load_settings()
     configure_logging("warning" if settings.log_level == "info" else settings.log_level)
-    listener = listening(settings, options.listen)
+    listener = open_listener(settings, options.listen)
     finish_serving(_demo(settings, listener, options.site_port, as_json=options.as_json))
 
 
@@ -78,25 +78,25 @@ async def _demo(settings: Settings, listener: Listener, site_port: int | None, *
     async with running_site(_SITE_HOST, _site_port(site_port)) as site:
         adapted = adapt_settings(settings, site)
         role = "up" if as_json else f"is up; the demo site is at {site.url}"
-        said = announcement(adapted, listener, role, as_json=as_json, site=site.url)
+        message = announcement(adapted, listener, role, as_json=as_json, site=site.url)
         async with open_node(adapted) as app:
             assert app.node is not None
-            stop.on_haste = app.node.stop_now
+            stop.on_repeat = app.node.stop_now
             beside = _run_demo_jobs(app, site, listener.url, as_json=as_json)
-            await serve_api(app, listener, stop, announce=said, beside=beside)
+            await serve_api(app, listener, stop, announce=message, beside=beside)
     return stop.exit_code
 
 
-def _site_port(asked: int | None) -> int:
+def _site_port(requested: int | None) -> int:
     """Return the port of the demo site: the requested one, else the usual one, or a free one if that is taken."""
 
     try:
-        bind_listener(_SITE_HOST, _SITE_PORT if asked is None else asked).close()
+        bind_listener(_SITE_HOST, _SITE_PORT if requested is None else requested).close()
     except BadConfiguration:
-        if asked is None:
+        if requested is None:
             return 0
         raise
-    return _SITE_PORT if asked is None else asked
+    return _SITE_PORT if requested is None else requested
 
 
 def adapt_settings(settings: Settings, site: RunningSite) -> Settings:
@@ -130,16 +130,18 @@ async def _run_demo_jobs(app: App, site: RunningSite, url: str, *, as_json: bool
             await app.pulse.wait(0.25)
             runs = [await app.store.runs.get(run.id) for run in runs]
     if as_json:
-        told = [(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
-        jobs = [{"job": demo_job.name, "shows": demo_job.shows, "run": shapes.run_shape(run)} for demo_job, run in told]
+        pairs = [(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
+        jobs = [
+            {"job": demo_job.name, "shows": demo_job.shows, "run": shapes.run_shape(run)} for demo_job, run in pairs
+        ]
         render.print_json({"jobs": jobs}, compact=True)
         return
     rows = [_row(demo_job, run) for (demo_job, _), run in zip(started, runs, strict=True)]
     render.print_table(("job", "shows…", "status", "tries", "result…"), rows)
-    print(f"look around at {url}/ or, in another terminal: {_elsewhere(app)}", flush=True)
+    print(f"look around at {url}/ or, in another terminal: {_list_command(app)}", flush=True)
 
 
-def _elsewhere(app: App) -> str:
+def _list_command(app: App) -> str:
     return f"APP_DATA_DIR={app.settings.data_dir} corral run list"
 
 
@@ -178,11 +180,11 @@ async def job_for(app: App, demo_job: DemoJob, site: RunningSite) -> StoredJob:
     return created
 
 
-def _is_same(one: Job, other: Job) -> bool:
+def _is_same(job: Job, other: Job) -> bool:
     """Compare two jobs of the demo site without its port."""
 
-    here, there = parse_target(one.target_url), parse_target(other.target_url)
-    return (here.host, here.path, here.query) == (there.host, there.path, there.query) and one.fields == other.fields
+    here, there = parse_target(job.target_url), parse_target(other.target_url)
+    return (here.host, here.path, here.query) == (there.host, there.path, there.query) and job.fields == other.fields
 
 
 def _job(demo_job: DemoJob, site: RunningSite) -> Job:

@@ -13,7 +13,7 @@ from corral.cli.options import ReportOptions, check_id
 from corral.cli.progress import export as export_progress
 from corral.cli.running import Stop, finish, first_of
 from corral.cli.stores import read_store
-from corral.cli.streams import Unheard
+from corral.cli.streams import OutputLost
 from corral.domain.errors import BadInput
 from corral.domain.records.changes import CHANGES, RunComparison
 from corral.domain.runs.record import RecordFilter
@@ -77,11 +77,11 @@ def _check_format(options: ExportOptions) -> Format:
 
     if not is_standard_output(options.output):
         check_output(options.output, options.kind, keeps_pages=True)
-        found = options.kind or format_of(options.output)
-        assert found is not None
-        return found
+        file_format = options.kind or format_of(options.output)
+        assert file_format is not None
+        return file_format
     if options.kind is None:
-        raise BadInput("standard output has no name that says the format", field="format", hint="add --format jsonl")
+        raise BadInput("for standard output, name the format", field="format", hint="add --format jsonl")
     check_destination(options.output, as_json=options.report.as_json)
     return options.kind
 
@@ -129,10 +129,10 @@ def plan_export(
     with_withheld: bool = False,
 ) -> tuple[Export, ExportProgress]:
 
-    found = kind or format_of(output)
-    assert found is not None
+    file_format = kind or format_of(output)
+    assert file_format is not None
     packs = not output.name.lower().endswith(".warc")
-    return Export(run, found, packs=packs, changes=changes, with_withheld=with_withheld), ExportProgress()
+    return Export(run, file_format, packs=packs, changes=changes, with_withheld=with_withheld), ExportProgress()
 
 
 async def _total_of(store: Store, wanted: Export) -> int:
@@ -147,18 +147,18 @@ async def _total_of(store: Store, wanted: Export) -> int:
 
 
 async def run_export(store: Store, wanted: Export, output: Path, progress: ExportProgress) -> bool:
-    """Return False if the export was interrupted; then the file is missing or unchanged."""
+    """Write the export; return False if it was interrupted. Then the file is missing or unchanged."""
 
     stop = Stop()
     stop.listen()
     total = await _total_of(store, wanted)
-    async with export_progress.show_progress(progress, total, looks_first=wanted.format.needs_columns):
+    async with export_progress.show_progress(progress, total, reads_twice=wanted.format.needs_columns):
         if is_standard_output(output):
             done = await first_of(_print_export(store, wanted, progress), stop)
         else:
             done = await first_of(write_export(output, store, wanted, progress), stop)
     if not done:
-        hint = f"`corral export {wanted.run.id} -o {output}` begins anew"
+        hint = f"`corral export {wanted.run.id} -o {output}` starts again"
         exits.complain(f"interrupted; {output} was not written", hint)
     return done
 
@@ -170,4 +170,4 @@ async def _print_export(store: Store, wanted: Export, progress: ExportProgress) 
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
     except OSError as error:
-        raise Unheard(error.errno, error.strerror) from None
+        raise OutputLost(error.errno, error.strerror) from None

@@ -1,4 +1,4 @@
-"""`corral db migrate-to`: copies a whole installation from its SQLite file to PostgreSQL."""
+"""`corral db migrate-to`: copy a whole installation from its SQLite file to PostgreSQL."""
 
 import asyncio
 import signal
@@ -22,7 +22,7 @@ from corral.store.to_postgres import migrate as moving
 from corral.store.to_postgres.migrate import Moved, Plan, Progress
 
 # Queued runs break this rule until a node works on the new database.
-_WAITS = "a queued run is due later, or being worked towards"
+_QUEUED_RULE = "a queued run is due later, or being worked towards"
 
 _TARGET = "An empty PostgreSQL database: postgresql://user:password@host/name; @FILE reads the address from a file."
 Target = Annotated[str, typer.Argument(metavar="URL", help=_TARGET)]
@@ -68,7 +68,7 @@ def _move(settings: Settings, url: str, *, dry_run: bool, as_json: bool) -> int:
         with show_progress() as progress:
             moved = moving.move(path, url, _ignore_interrupts_at_end(progress))
     except KeyboardInterrupt:
-        complain("interrupted: nothing was moved, and the old database goes on as before")
+        complain("interrupted: nothing was moved, and the old database stays in use")
         raise
     return _report(path, moved, _findings(url), time.monotonic() - began, as_json=as_json)
 
@@ -100,23 +100,23 @@ def _ignore_interrupts_at_end(progress: Progress) -> Progress:
 def _report_plan(plan: Plan, *, as_json: bool) -> int:
 
     if as_json:
-        about = {"to": plan.place, "tables": plan.rows, "under_way": plan.under_way, "problems": plan.faults}
+        about = {"to": plan.address, "tables": plan.rows, "under_way": plan.under_way, "problems": plan.faults}
         render.print_plan("move", about, as_json=True)
     else:
         render.print_table(("table", "rows"), [row for row in plan.rows.items() if row[1]], nothing="there is no row")
         for fault in plan.faults:
             print(f"✗ {fault}")
-        print(f"would move {sum(plan.rows.values()):,} rows to PostgreSQL at {plan.place}; nothing was written")
+        print(f"would move {sum(plan.rows.values()):,} rows to PostgreSQL at {plan.address}; nothing was written")
     return exits.FAILED if plan.faults else exits.DONE
 
 
 def _findings(url: str) -> list[Finding]:
-    """What `corral doctor` would say of the new place."""
+    """Return the problems that `corral doctor` would report about the new database."""
 
     async def audit() -> list[Finding]:
         store = open_for_reading(url)
         try:
-            return [found for found in await store.maintenance.audit() if found.rule != _WAITS]
+            return [finding for finding in await store.maintenance.audit() if finding.rule != _QUEUED_RULE]
         finally:
             await store.close()
 
@@ -128,7 +128,7 @@ def _report(path: Path, moved: Moved, findings: list[Finding], took_s: float, *,
     if as_json:
         report: dict[str, Any] = {
             "moved": str(path),
-            "to": moved.place,
+            "to": moved.address,
             "tables": moved.rows,
             "requeued": moved.requeued,
             "was_done_before": moved.was_done_before,
@@ -137,13 +137,13 @@ def _report(path: Path, moved: Moved, findings: list[Finding], took_s: float, *,
         }
         render.print_json(report)
     elif moved.was_done_before:
-        print(f"{path} was moved to PostgreSQL at {moved.place} before; nothing is left to be done")
+        print(f"{path} was moved to PostgreSQL at {moved.address} before; nothing is left to do")
     else:
         rows, tables = sum(moved.rows.values()), sum(1 for count in moved.rows.values() if count)
-        told_of = f"moved {rows:,} rows of {tables} tables to PostgreSQL at {moved.place}"
-        print(f"{told_of} in {took_s:.1f} s, and compared them")
+        summary = f"moved {rows:,} rows of {tables} tables to PostgreSQL at {moved.address}"
+        print(f"{summary} in {took_s:.1f} s, and compared them")
         if moved.requeued:
-            print(f"{moved.requeued:,} under way: queued there, no attempt counted")
+            print(f"{moved.requeued:,} running: requeued there, no attempt counted")
         print("now set APP_DATABASE_URL to it, keep APP_DATA_DIR, and start Corral again")
     for finding in findings if not as_json else ():
         print(f"✗ {finding.rule}: {finding.subject}: {finding.what}; {finding.remedy}")

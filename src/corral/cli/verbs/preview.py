@@ -1,4 +1,4 @@
-"""`corral preview`: what a page offers to a person who writes a job."""
+"""`corral preview`: show the fields, selectors and lists of a page, as a help for writing a job."""
 
 import re
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def preview(options: PreviewOptions) -> None:
 
 
 def parse_click(text: str) -> FieldSpec:
-    """Return what was clicked: an XPath expression, a text, or what looks like a CSS selector."""
+    """Return the clicked element as a field: by XPath, by CSS selector if the text looks like one, or by its text."""
     if text.startswith(("/", "(/", "./")):
         return FieldSpec("click", xpath=check_xpath(text, field="click"))
     if text.startswith("text="):
@@ -90,26 +90,26 @@ async def _preview(settings: Settings, options: PreviewOptions, click: FieldSpec
                 raise BadInput(problem.message, field=problem.field, hint=hint) from None
             exits.complain(f"the page could not be fetched: {problem.message}", problem.hint)
             return exits.FAILED
-    shown = preview_read(template)
+    document = preview_read(template)
     if options.as_json:
-        render.print_json(shown)
+        render.print_json(document)
     else:
-        _print(shown)
+        _print(document)
     return exits.DONE
 
 
-def _print(shown: dict[str, Any]) -> None:
-    print(f"{shown['url']} ({shown['fetched_via']})")
-    if shown["clicked"] is not None:
-        print(f"<{shown['clicked']['tag']}> {render.printable(shown['clicked']['text'], _MAX_CELL)}")
+def _print(document: dict[str, Any]) -> None:
+    print(f"{document['url']} ({document['fetched_via']})")
+    if document["clicked"] is not None:
+        print(f"<{document['clicked']['tag']}> {render.printable(document['clicked']['text'], _MAX_CELL)}")
     print()
-    rows = [_row(each) for each in shown["suggestions"]]
+    rows = [_row(each) for each in document["suggestions"]]
     render.print_table(("field", "selector", "sure", "here…", "on other pages…"), rows)
-    for offered in shown["lists"]:
+    for offered in document["lists"]:
         counts = ", ".join(map(str, offered["rows_on"]))
         print(f"\n{offered['count']} repeated items (rows by page: {counts}); as a recipe file:\n")
         print(_yaml({"fields": [offered["recipe"]]}))
-    for note in filter(None, (shown["pages_note"], *shown["warnings"])):
+    for note in filter(None, (document["pages_note"], *document["warnings"])):
         print(f"note: {note}")
 
 

@@ -106,13 +106,13 @@ def _find_command(command: list[str]) -> tuple[str, ...]:
     if path.is_file() and not os.access(path, os.X_OK):
         return (*choose_command(path.absolute()), *command[1:])
     if shutil.which(program) is None:
-        hint = "the command stands behind --, for example: corral run-script -- python my_scraper.py"
+        hint = "put the command after --, for example: corral run-script -- python my_scraper.py"
         raise BadInput(f"there is no program {program!r}", field="command", hint=hint)
     return tuple(command)
 
 
 def _name_of(argv: tuple[str, ...]) -> str:
-    script = next((each for each in argv if each.endswith(_SCRIPT_SUFFIXES)), argv[0])
+    script = next((argument for argument in argv if argument.endswith(_SCRIPT_SUFFIXES)), argv[0])
     return Path(script).stem
 
 
@@ -139,10 +139,10 @@ async def _run_script(settings: Settings, new: NewRun, options: RunScriptOptions
     stop.listen()
     with ScriptDisplay(passes_stdout=not options.report.as_json) as display:
         created = EventDraft(EventKind.CREATED, {"script": new.payload.read(ScriptPayload).name})
-        # Only here are its variables and its reader: no other node may take it.
+        # Only this process has its environment variables and shows its output: no other node may claim it.
         async with open_new_run(settings, new, [created]) as app:
             assert app.node is not None
-            stop.on_haste = app.node.stop_now
+            stop.on_repeat = app.node.stop_now
             app.node.progress.on_output = display.on_output
             app.node.progress.on_progress = display.on_progress
             if not await _wait_for_start(app, new.id, stop):
@@ -150,16 +150,16 @@ async def _run_script(settings: Settings, new: NewRun, options: RunScriptOptions
                 return exits.INTERRUPTED
             ended = await _execute(app, new.id, stop, display.tick)
             run = await app.store.runs.get(new.id)
-            found = await records_of(app.store, run.id, _ALL) if options.report.as_json else []
-        # Leaving the block waits for the end of an interrupted script: what it says meanwhile is shown, too.
+            records = await records_of(app.store, run.id, _ALL) if options.report.as_json else []
+        # Leaving the block waits for the end of an interrupted script, and shows its output until then.
     if options.report.as_json:
-        render.print_json({"run": shapes.run_shape(run), "records": [record.data for record in found]})
+        render.print_json({"run": shapes.run_shape(run), "records": [record.data for record in records]})
     return _report(run) if ended else exits.INTERRUPTED
 
 
 async def _wait_for_start(app: App, run_id: str, stop: Stop) -> bool:
-    """Wait until the run is added, with its start. Return False if the user interrupted before."""
-    while not stop.is_asked:
+    """Wait until the run is stored, which happens when it starts. Return False if the user interrupted before."""
+    while not stop.is_requested:
         with contextlib.suppress(RunNotFound):
             await app.store.runs.get(run_id)
             return True
@@ -194,8 +194,8 @@ async def _execute(app: App, run_id: str, stop: Stop, tick: Callable[[], None]) 
 def _report(run: Run) -> int:
     stats = run.stats
     if run.state is RunState.COMPLETED:
-        told = f"{count_records(stats.get('records', 0))} in {stats.get('wall_s', 0):.1f} s"
-        print(f"corral: run {run.id} completed: {told}", file=sys.stderr)
+        summary = f"{count_records(stats.get('records', 0))} in {stats.get('wall_s', 0):.1f} s"
+        print(f"corral: run {run.id} completed: {summary}", file=sys.stderr)
     else:
         exits.complain(f"{run.state}: {hints.reason_of(run)}", hints.hint_for(run), hints.history_of(run))
     return exits.code_of_state(run.state)

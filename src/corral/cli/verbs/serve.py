@@ -6,7 +6,7 @@ from corral.cli.options import AsJson, ListenOptions
 from corral.cli.running import Stop
 from corral.cli.serving.api import serve_api
 from corral.cli.serving.finish import finish_serving
-from corral.cli.serving.listener import Listener, announcement, listening
+from corral.cli.serving.listener import Listener, announcement, open_listener
 from corral.log import configure_logging
 from corral.settings import Settings, load_settings
 from corral.wiring.roles import open_api
@@ -31,7 +31,7 @@ def serve(options: ServeOptions) -> None:
 
     settings = load_settings()
     configure_logging(settings.log_level)
-    finish_serving(_serve(settings, listening(settings, options.listen), as_json=options.as_json))
+    finish_serving(_serve(settings, open_listener(settings, options.listen), as_json=options.as_json))
 
 
 async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> int:
@@ -39,7 +39,7 @@ async def _serve(settings: Settings, listener: Listener, *, as_json: bool) -> in
     stop = Stop(grace_s=settings.shutdown_grace_seconds)
     stop.listen()
     role = "serves" if as_json else "serves; runs stay queued until a `corral worker` claims them"
-    said = announcement(settings, listener, role, as_json=as_json)
+    message = announcement(settings, listener, role, as_json=as_json)
     async with open_api(settings) as app:
-        await serve_api(app, listener, stop, announce=said)
+        await serve_api(app, listener, stop, announce=message)
     return stop.exit_code

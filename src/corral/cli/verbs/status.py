@@ -16,10 +16,10 @@ from corral.domain.errors import StorageUnavailable
 from corral.domain.runs.node import BrokerNow, NodeStatus, QueueNow, troubles
 from corral.settings import Settings, load_settings
 from corral.views.nodes import node_read, queue_read
-from corral.wiring.broker import look_at_broker
+from corral.wiring.broker import read_broker_state
 
 _EVERY_S = 2.0
-_MOST = 200
+_MAX_NODES = 200
 _NODES = ("state", "role", "host…", "pid", "queues?", "processes?", "holds", "up?", "seen", "version?")
 _QUEUES = ("queue", "due", "later", "held", "running", "oldest")
 _HELD = ("run", "kind", "job?", "node", "since", "lease left?")
@@ -30,7 +30,7 @@ Watch = Annotated[bool, typer.Option("--watch", help=f"Refresh every {_EVERY_S:g
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class StatusSnapshot:
     """The state of the installation; only the error if the database does not answer."""
 
     storage: str
@@ -59,24 +59,24 @@ def status(as_json: AsJson = False, watch: Watch = False) -> None:
 async def _status(settings: Settings, *, as_json: bool, watch: bool) -> int:
 
     while True:
-        found = await look(settings)
-        _show(found, as_json=as_json, watch=watch)
+        snapshot = await read_snapshot(settings)
+        _show(snapshot, as_json=as_json, watch=watch)
         if not watch:
-            return exits.FAILED if found.problems else exits.DONE
+            return exits.FAILED if snapshot.problems else exits.DONE
         await asyncio.sleep(_EVERY_S)
 
 
-async def look(settings: Settings) -> Look:
+async def read_snapshot(settings: Settings) -> StatusSnapshot:
 
-    storage, broker = _storage(settings), await look_at_broker(settings)
-    told = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
+    storage, broker = _storage(settings), await read_broker_state(settings)
+    trouble = [f"the broker does not answer: {broker.problem}; {_NO_BROKER}"] if broker and broker.problem else []
     try:
         async with read_store(settings) as store:
-            nodes, queues = await store.nodes.list_all(limit=_MOST), await store.runs.count_queues()
+            nodes, queues = await store.nodes.list_all(limit=_MAX_NODES), await store.runs.count_queues()
     except StorageUnavailable as error:
-        problems = (f"{error.message}; {error.hint or 'try again'}", *told)
-        return Look(storage, storage_is_up=False, broker=broker, problems=problems)
-    return Look(storage, True, nodes, queues, broker, (*troubles(nodes, queues), *told))
+        problems = (f"{error.message}; {error.hint or 'try again'}", *trouble)
+        return StatusSnapshot(storage, storage_is_up=False, broker=broker, problems=problems)
+    return StatusSnapshot(storage, True, nodes, queues, broker, (*troubles(nodes, queues), *trouble))
 
 
 def _storage(settings: Settings) -> str:
@@ -87,27 +87,27 @@ def _storage(settings: Settings) -> str:
     return f"SQLite, {path}" if path.exists() else f"SQLite, {path} (not there yet)"
 
 
-def _show(found: Look, *, as_json: bool, watch: bool) -> None:
+def _show(snapshot: StatusSnapshot, *, as_json: bool, watch: bool) -> None:
 
     if as_json:
-        render.print_json(_shape(found), compact=watch)
+        render.print_json(_shape(snapshot), compact=watch)
         return
     if watch and render.on_terminal():
         render.console().clear()
-    print(f"storage  {found.storage}: {'up' if found.storage_is_up else 'down'}")
-    if found.broker is not None:
-        messages = ", ".join(f"{name.value} {count}" for name, count in (found.broker.messages or {}).items())
-        print(f"broker   {'down' if found.broker.problem else 'up'}{f', messages: {messages}' if messages else ''}")
-    if found.storage_is_up:
+    print(f"storage  {snapshot.storage}: {'up' if snapshot.storage_is_up else 'down'}")
+    if snapshot.broker is not None:
+        messages = ", ".join(f"{name.value} {count}" for name, count in (snapshot.broker.messages or {}).items())
+        print(f"broker   {'down' if snapshot.broker.problem else 'up'}{f', messages: {messages}' if messages else ''}")
+    if snapshot.storage_is_up:
         print()
-        render.print_table(_NODES, [_node_row(each) for each in found.nodes], nothing="no node is running")
+        render.print_table(_NODES, [_node_row(each) for each in snapshot.nodes], nothing="no node is running")
         print()
-        render.print_table(_QUEUES, [_queue_row(each) for each in found.queues], nothing="nothing waits")
-        if held := [row for each in found.nodes for row in _rows_of_runs(each)]:
+        render.print_table(_QUEUES, [_queue_row(each) for each in snapshot.queues], nothing="nothing waits")
+        if held := [row for each in snapshot.nodes for row in _rows_of_runs(each)]:
             print()
             render.print_table(_HELD, held)
     print()
-    print("\n".join(f"✗ {problem}" for problem in found.problems) or "✓ everything is served")
+    print("\n".join(f"✗ {problem}" for problem in snapshot.problems) or "✓ everything is served")
 
 
 def _node_row(node: NodeStatus) -> tuple[Cell, ...]:
@@ -115,8 +115,8 @@ def _node_row(node: NodeStatus) -> tuple[Cell, ...]:
     info = node.info
     up = render.ago(node.started_at).removesuffix(" ago")
     queues = ",".join(info.queues) or "-"
-    told = (node.state.value, info.role.value, info.host, info.pid, queues, node.processes, node.holding)
-    return (*told, up, f"{node.seen_s:.0f} s ago", info.version)
+    cells = (node.state.value, info.role.value, info.host, info.pid, queues, node.processes, node.holding)
+    return (*cells, up, f"{node.seen_s:.0f} s ago", info.version)
 
 
 def _queue_row(queue: QueueNow) -> tuple[Cell, ...]:
@@ -141,13 +141,13 @@ def _broker_shape(broker: BrokerNow) -> dict[str, Any]:
     return {"status": "down" if broker.problem else "up", "reason": broker.problem, "messages": messages}
 
 
-def _shape(found: Look) -> dict[str, Any]:
+def _shape(snapshot: StatusSnapshot) -> dict[str, Any]:
 
     return {
-        "ok": not found.problems,
-        "problems": list(found.problems),
-        "storage": {"what": found.storage, "status": "up" if found.storage_is_up else "down"},
-        "broker": None if found.broker is None else _broker_shape(found.broker),
-        "workers": [node_read(each) for each in found.nodes],
-        "queues": [queue_read(each, found.broker) for each in found.queues],
+        "ok": not snapshot.problems,
+        "problems": list(snapshot.problems),
+        "storage": {"what": snapshot.storage, "status": "up" if snapshot.storage_is_up else "down"},
+        "broker": None if snapshot.broker is None else _broker_shape(snapshot.broker),
+        "workers": [node_read(each) for each in snapshot.nodes],
+        "queues": [queue_read(each, snapshot.broker) for each in snapshot.queues],
     }

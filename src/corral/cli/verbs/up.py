@@ -8,7 +8,7 @@ import typer
 from corral.cli import render
 from corral.cli.options import ListenOptions, ReportOptions
 from corral.cli.serving.finish import finish_serving
-from corral.cli.serving.listener import listening
+from corral.cli.serving.listener import open_listener
 from corral.log import configure_logging
 from corral.settings import load_settings
 
@@ -46,7 +46,7 @@ def up(options: UpOptions) -> None:
         )
     settings, report = load_settings(), options.report
     configure_logging(settings.log_level)
-    listener = listening(settings, options.listen)
+    listener = open_listener(settings, options.listen)
     if options.distributed:
         from corral.cli.serving.distributed import up_distributed  # noqa: PLC0415 - only this mode loads it
 

@@ -62,12 +62,12 @@ def worker(options: WorkerOptions) -> None:
     """
 
     served = parse_queues(options.queues)
-    given = {
+    overrides = {
         "workers": options.processes,
         "runs_per_process": options.concurrency,
         "worker_max_memory_mib": options.max_memory,
     }
-    settings = load_settings(**{name: value for name, value in given.items() if value is not None})
+    settings = load_settings(**{name: value for name, value in overrides.items() if value is not None})
     if settings.transport is Transport.CELERY:
         from corral.celery_app.command import work  # noqa: PLC0415 - only this mode loads it
 
@@ -87,8 +87,8 @@ async def _work(settings: Settings, queues: Sequence[Queue], *, as_json: bool) -
     stop.listen()
     async with open_node(settings, queues, NodeRole.WORKER) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
-        if await first_of(_has_workers(app), stop):
+        stop.on_repeat = app.node.stop_now
+        if await first_of(_wait_for_workers(app), stop):
             _announce(settings, app.node.worker_count, queues, as_json=as_json)
             await stop.wait()
         app.draining = True
@@ -101,13 +101,13 @@ def _announce(settings: Settings, workers: int, queues: Sequence[Queue], *, as_j
     where = str(settings.data_dir.absolute())
     if as_json:
         about = {"transport": settings.transport.value, "queues": [str(queue) for queue in queues]}
-        told = {"status": "works", "workers": workers, **about, "data_dir": where, "pid": os.getpid()}
-        render.print_json(told, compact=True)
+        document = {"status": "works", "workers": workers, **about, "data_dir": where, "pid": os.getpid()}
+        render.print_json(document, compact=True)
     else:
         print(f"Corral works: {workers} worker process{'es' if workers > 1 else ''}, data in {where}", flush=True)
 
 
-async def _has_workers(app: App) -> None:
+async def _wait_for_workers(app: App) -> None:
     assert app.node is not None
     while app.node.worker_count < app.settings.workers:
         await app.pulse.wait(0.02)

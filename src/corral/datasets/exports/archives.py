@@ -1,4 +1,4 @@
-"""Archives with the images in them: zip, and tar shards as WebDataset reads them. Equal datasets give equal files."""
+"""Exports to archives: zip, and tar shards as WebDataset reads them. Equal datasets give equal files."""
 
 import json
 import tarfile
@@ -7,30 +7,30 @@ from pathlib import Path
 
 from corral.datasets.exports.writer import DraftFile, Entry
 
-_THE_EPOCH = (1980, 1, 1, 0, 0, 0)
+_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class ZipWriter:
     def __init__(self, output: Path, name: str) -> None:
         self._name = f"{name}.zip"
         self._draft = DraftFile(output / self._name)
-        # Images are compressed already.
+        # Images are already compressed.
         self._zip = zipfile.ZipFile(self._draft.file, "w", zipfile.ZIP_STORED)
         self._lines: list[str] = []
 
     def add(self, entry: Entry, body: bytes) -> None:
-        self._zip.writestr(zipfile.ZipInfo(entry["file"], _THE_EPOCH), body)
+        self._zip.writestr(zipfile.ZipInfo(entry["file"], _EPOCH), body)
         self._lines.append(json.dumps(entry, ensure_ascii=False, sort_keys=True))
 
     def end(self) -> list[str]:
         text = "".join(f"{line}\n" for line in self._lines).encode("utf-8", "replace")
-        self._zip.writestr(zipfile.ZipInfo("manifest.jsonl", _THE_EPOCH), text)
+        self._zip.writestr(zipfile.ZipInfo("manifest.jsonl", _EPOCH), text)
         self._zip.close()
         self._draft.end()
         return [self._name]
 
     def abandon(self) -> None:
-        self._zip.fp = None  # no directory is written to a file that is removed
+        self._zip.fp = None  # skip the central directory: the file is removed
         self._draft.abandon()
 
 
@@ -82,8 +82,8 @@ class ShardWriter:
 
 
 def _tar_member(name: str, body: bytes) -> bytes:
-    about = tarfile.TarInfo(name)
-    about.size = len(body)
-    about.mode = 0o644
+    header = tarfile.TarInfo(name)
+    header.size = len(body)
+    header.mode = 0o644
     padding = -len(body) % tarfile.BLOCKSIZE
-    return about.tobuf(tarfile.USTAR_FORMAT) + body + bytes(padding)
+    return header.tobuf(tarfile.USTAR_FORMAT) + body + bytes(padding)

@@ -1,4 +1,4 @@
-"""One folder for each category; the same as links; and with a metadata file, as Hugging Face reads it."""
+"""Exports to folders: one per category, the same as links, and with a metadata file as Hugging Face reads it."""
 
 import contextlib
 import json
@@ -45,16 +45,16 @@ class FolderWriter:
         pass  # whole files stay: the next export uses them
 
     @staticmethod
-    def _remove_old(folder: Path, kept: set[str]) -> None:
+    def _remove_old(folder: Path, current: set[str]) -> None:
         for entry in os.scandir(folder):
-            if _IMAGE.fullmatch(entry.name) and entry.name not in kept:
+            if _IMAGE.fullmatch(entry.name) and entry.name not in current:
                 (folder / entry.name).unlink()
         with contextlib.suppress(OSError):
             folder.rmdir()  # only if it is empty
 
 
 class LinkedFolderWriter(FolderWriter):
-    """Images of a folder export are linked, not copied."""
+    """Links the images of a folder export instead of copying them."""
 
     def __init__(self, output: Path, folder: str) -> None:
         super().__init__(output, folder)

@@ -1,4 +1,4 @@
-"""A Parquet file with the images in it, in the shape that the `datasets` library reads as images."""
+"""Exports to a Parquet file with the images in it, as the `datasets` library reads them."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ _NUMBERS = ("width", "height", "bytes")
 
 class ImageParquetWriter:
     def __init__(self, output: Path, name: str, categories: list[str]) -> None:
-        import pyarrow as pa  # noqa: PLC0415 - large, and only loaded where one is written
+        import pyarrow as pa  # noqa: PLC0415 - large, and loaded only if a file is written
         import pyarrow.parquet as pq  # noqa: PLC0415
 
         self._pa = pa
@@ -53,7 +53,7 @@ class ImageParquetWriter:
 
 
 def _describe_features(categories: list[str]) -> dict[str, Any]:
-    """Tells the `datasets` library that the first column has images, and what the numbers of classes mean."""
+    """Return metadata for the `datasets` library: the first column has images, and the labels have names."""
     features: dict[str, Any] = {"image": {"_type": "Image"}, "label": {"names": categories, "_type": "ClassLabel"}}
     features |= {name: {"dtype": "string", "_type": "Value"} for name in _TEXTS}
     features |= {name: {"dtype": "int64", "_type": "Value"} for name in _NUMBERS}

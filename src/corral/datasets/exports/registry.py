@@ -12,7 +12,7 @@ from corral.domain.datasets.options import ExportFormat, LabelFormat
 
 
 def open_writers(config: DatasetConfig, output: Path) -> list[ExportWriter]:
-    """Folders come first: other formats link their files. YOLO is a label format whose labels are folders."""
+    """Return the writers, folders first, because other formats link their files. YOLO labels are folders, too."""
     wanted = config.options.export
     first = [ExportFormat.FOLDERS] if ExportFormat.FOLDERS in wanted else []
     writers = [_open_writer(form, config, output) for form in dict.fromkeys([*first, *wanted])]

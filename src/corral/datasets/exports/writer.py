@@ -1,4 +1,4 @@
-"""What the writers of export formats have in common."""
+"""The protocol and the draft files of the writers of export formats."""
 
 import os
 import secrets
@@ -11,7 +11,7 @@ Entry = dict[str, Any]  # a line of the manifest
 
 
 class ExportWriter(Protocol):
-    """Takes the images in the order of their keys; `end` completes the files, `abandon` removes what was begun."""
+    """Takes the images in the order of their keys; `end` completes the files, `abandon` removes unfinished ones."""
 
     def add(self, entry: Entry, body: bytes) -> None: ...
 
@@ -56,7 +56,7 @@ def write_whole(path: Path) -> Iterator[Any]:
 
 
 def check_writable(folder: Path) -> None:
-    """OSError for a folder that cannot be written to: before images are downloaded for it, not after."""
+    """Raise OSError if the folder is not writable, before images are downloaded for it."""
     folder.mkdir(parents=True, exist_ok=True)
     probe = folder / f".{secrets.token_hex(4)}.part"
     probe.touch(exist_ok=False)

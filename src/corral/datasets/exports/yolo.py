@@ -9,14 +9,14 @@ _VAL_EVERY = 10
 
 
 class YoloWriter:
-    """A tenth of the images, by their keys, is for validation: what an image is for does not change when others come.
+    """Selects a tenth of the images for validation by their keys, so that new images do not change the others.
 
-    A category of few images, none of which is for validation by its key, gives its first one.
+    A small category without such a key uses its first image for validation.
     """
 
     def __init__(self, output: Path) -> None:
         self._train, self._val = (LinkedFolderWriter(output, f"yolo/{name}") for name in ("train", "val"))
-        self._waiting: dict[str, tuple[Entry, bytes]] = {}  # the first image of each category without validation
+        self._waiting: dict[str, tuple[Entry, bytes]] = {}  # the first training image of each category
         self._counts: dict[str, int] = {}
         self._validated: set[str] = set()
 

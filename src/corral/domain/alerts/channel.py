@@ -43,12 +43,12 @@ class AlertRules:
 
     @staticmethod
     def of(value: Mapping[str, Any] | None) -> "AlertRules":
-        given = dict(value or {})
-        known = AlertRules().document()
-        strange = sorted(set(given) - set(known))
+        supplied = dict(value or {})
+        defaults = AlertRules().document()
+        strange = sorted(set(supplied) - set(defaults))
         if strange:
-            raise BadInput(f"{strange[0][:80]!r} is not a rule", field="rules", hint=f"rules: {', '.join(known)}")
-        merged = {**known, **{name: each for name, each in given.items() if each is not None}}
+            raise BadInput(f"{strange[0][:80]!r} is not a rule", field="rules", hint=f"rules: {', '.join(defaults)}")
+        merged = {**defaults, **{name: each for name, each in supplied.items() if each is not None}}
         rate, seconds = merged["error_rate"], merged["p95_seconds"]
         if not _is_number(rate) or not 0 <= rate <= 1:
             raise BadInput("error_rate must be a number from 0 to 1", field="rules.error_rate")
@@ -65,17 +65,17 @@ class AlertRules:
 
 @dataclass(frozen=True, slots=True)
 class AlertChannel:
-    """A channel as stored: where it leads is sealed, because the address of a Slack webhook is a secret."""
+    """A channel as stored. Its address is sealed, because the address of a Slack webhook is a secret."""
 
     name: str
     kind: ChannelKind
     rules: AlertRules
-    shown: str  # where it leads, without what is secret
+    redacted: str  # its address, without secrets
     sealed: str
 
     @property
     def bound(self) -> str:
-        """The context of the seal."""
+        """Return the context of the seal: a seal that is copied to another channel does not open."""
         return f"alert|{self.kind.value}|{self.name}"
 
     @property
@@ -111,7 +111,7 @@ class ChannelDraft:
             )
 
     @property
-    def shown(self) -> str:
+    def redacted(self) -> str:
         return ", ".join(self.to) if self.kind is ChannelKind.EMAIL else f"{parse_target(self.url).origin}/…"
 
     def serialize(self) -> Secret[str]:
@@ -121,7 +121,7 @@ class ChannelDraft:
 
 @dataclass(frozen=True, slots=True)
 class OpenChannel:
-    """Where a message goes, as a worker opens it. It is never stored."""
+    """The decrypted address of a channel, as a worker uses it. It is never stored."""
 
     url: str
     secret: Secret[str] | None

@@ -1,4 +1,4 @@
-"""The message of an alert. It is the same in every attempt to deliver it."""
+"""The message of an alert, which is the same in every attempt to deliver it."""
 
 import hashlib
 import hmac
@@ -47,12 +47,12 @@ def make_test_message(channel: str) -> AlertMessage:
 
 
 def make_campaign_message(report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
-    """The message about a campaign that has ended; `findings` are those of the rules of the channel."""
+    """Return the message about a campaign that has ended; `findings` are those of the rules of the channel."""
     return _make_message(CAMPAIGN, f"Corral: campaign {report['campaign_id']} is {report['status']}", report, findings)
 
 
 def make_threshold_message(report: Mapping[str, Any], findings: Sequence[Any]) -> AlertMessage:
-    """The message about a campaign that goes on."""
+    """Return the message about a campaign that is still running."""
     subject = f"Corral: campaign {report['campaign_id']} needs attention while it runs"
     return _make_message(THRESHOLD, subject, report, findings)
 
@@ -78,6 +78,6 @@ def slack_body(message: AlertMessage) -> bytes:
 
 
 def sign(secret: str, timestamp: str, delivery_id: str, body: bytes) -> str:
-    """The signature of a webhook: HMAC-SHA256 of the time, the delivery id and the body, separated by dots."""
+    """Return the signature of a webhook: HMAC-SHA256 of the time, the delivery id and the body, separated by dots."""
     signed = f"{timestamp}.{delivery_id}.".encode() + body
     return "v1=" + hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()

@@ -28,7 +28,7 @@ class NewSite(NamedTuple):
 
 
 class CampaignSite(NamedTuple):
-    """A site of a campaign. Its run is None once retention has deleted it."""
+    """A site of a campaign. `run` is None once retention has deleted it."""
 
     site: str
     run_id: str
@@ -63,25 +63,25 @@ def find_ready(sites: Sequence[CampaignSite]) -> list[CampaignSite]:
     return [each for each in sites if not each.is_released and ended.issuperset(each.waits_for)]
 
 
-def site_progress(each: CampaignSite) -> dict[str, Any]:
-    """The progress of one site: that of its run, and what it waits for."""
-    if each.run is None:
-        return {"job_id": each.run_id, "site": each.site, "status": "deleted", "waits_for": []}
-    told = progress(each.run, each.counts)
-    if not each.is_released and not each.has_ended:
-        told["status"] = WAITING
-    elif each.run.state is RunState.HELD:
-        told["status"] = "paused"
+def site_progress(site: CampaignSite) -> dict[str, Any]:
+    """Return the progress of one site: that of its run, and the sites it waits for."""
+    if site.run is None:
+        return {"job_id": site.run_id, "site": site.site, "status": "deleted", "waits_for": []}
+    progress_fields = progress(site.run, site.counts)
+    if not site.is_released and not site.has_ended:
+        progress_fields["status"] = WAITING
+    elif site.run.state is RunState.HELD:
+        progress_fields["status"] = "paused"
     return {
-        **told,
-        "site": each.site,
-        "bytes": each.spent.size,
-        "waits_for": [] if each.is_released else list(each.waits_for),
+        **progress_fields,
+        "site": site.site,
+        "bytes": site.spent.size,
+        "waits_for": [] if site.is_released else list(site.waits_for),
     }
 
 
 def campaign_progress(campaign: Campaign) -> dict[str, Any]:
-    """The aggregated view: one line per site, and the sums."""
+    """Return the aggregated progress: one entry per site, and the sums."""
     sites = [site_progress(each) for each in campaign.sites]
     sums = {
         name: sum(each.get(name, 0) for each in sites) for name in ("total", "done", "failed", "skipped", "pending")
@@ -102,7 +102,7 @@ def campaign_progress(campaign: Campaign) -> dict[str, Any]:
 
 
 def campaign_status(campaign: Campaign) -> str:
-    """`running` until every site has ended; then the state that describes all of them."""
+    """Return `running` until every site has ended; then the state that describes all of them."""
     if not campaign.has_ended:
         return RUNNING
     states = {each.run.state for each in campaign.sites if each.run is not None}

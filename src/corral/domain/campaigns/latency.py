@@ -27,20 +27,20 @@ class LatencyHistogram:
 
     def percentile_ms(self, percent: float) -> float:
         """Return an upper bound of the percentile, at most a tenth too high."""
-        wanted, seen = percent / 100 * self.counts.total(), 0
+        wanted, counted = percent / 100 * self.counts.total(), 0
         for bucket in sorted(self.counts):
-            seen += self.counts[bucket]
-            if seen >= wanted:
+            counted += self.counts[bucket]
+            if counted >= wanted:
                 return _RATIO**bucket
         return 0.0
 
     def document(self) -> dict[str, Any]:
         if not self.counts:
             return {}
-        told = {f"p{percent}_ms": round(self.percentile_ms(percent), 1) for percent in _PERCENTILES}
-        return {**told, "pages": self.counts.total()}
+        percentiles = {f"p{percent}_ms": round(self.percentile_ms(percent), 1) for percent in _PERCENTILES}
+        return {**percentiles, "pages": self.counts.total()}
 
 
 def p95_seconds(latency: Mapping[str, Any]) -> float | None:
-    found = latency.get("p95_ms")
-    return None if found is None else float(found) / 1000
+    milliseconds = latency.get("p95_ms")
+    return None if milliseconds is None else float(milliseconds) / 1000

@@ -1,4 +1,4 @@
-"""The alerts that a campaign has raised: none is raised twice."""
+"""The alerts that a campaign has raised, so that none is raised twice."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 
 class ReportFinding(NamedTuple):
-    """Something to look at; `rule` is what raises an alert."""
+    """A site, and the rule that it breaks."""
 
     site: str
     rule: str  # status, error_rate, p95_seconds, breaker, left_out
@@ -19,20 +19,20 @@ class RaisedAlerts:
 
     by_channel: Mapping[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     runs: tuple[str, ...] = ()  # that deliver them
-    rounds: int = 0  # how often alerts were raised; guards the next round
+    rounds: int = 0  # how often alerts were raised; the next round is written only if it has not changed
 
     @staticmethod
     def of(document: Mapping[str, Any], rounds: int) -> "RaisedAlerts":
         channels = document.get("channels") or {}
-        known = {channel: frozenset((site, rule) for site, rule in found) for channel, found in channels.items()}
-        return RaisedAlerts(known, tuple(document.get("runs") or ()), rounds)
+        by_channel = {channel: frozenset((site, rule) for site, rule in pairs) for channel, pairs in channels.items()}
+        return RaisedAlerts(by_channel, tuple(document.get("runs") or ()), rounds)
 
     def document(self) -> dict[str, Any]:
-        channels = {channel: sorted(map(list, found)) for channel, found in self.by_channel.items()}
+        channels = {channel: sorted(map(list, pairs)) for channel, pairs in self.by_channel.items()}
         return {"channels": channels, "runs": list(self.runs)}
 
     def choose_new(self, channel: str, findings: Iterable[ReportFinding]) -> list[ReportFinding]:
-        """Return the findings for an alert of a campaign that goes on: those of rules that raised none yet.
+        """Return the findings for an alert of a running campaign: those of rules that raised none yet.
 
         Further sites that break the same rule are named at the end, so that a bad day raises one alert per rule.
         """
@@ -41,8 +41,8 @@ class RaisedAlerts:
 
     def choose_rest(self, channel: str, findings: Iterable[ReportFinding]) -> list[ReportFinding]:
         """Return the findings for the alert at the end: those that no alert has named."""
-        known = self.by_channel.get(channel, frozenset())
-        return [each for each in findings if (each.site, each.rule) not in known]
+        raised = self.by_channel.get(channel, frozenset())
+        return [each for each in findings if (each.site, each.rule) not in raised]
 
     def plus(self, raised: Mapping[str, Sequence[ReportFinding]], runs: Iterable[str]) -> "RaisedAlerts":
         """Return the alerts after one more round; `runs` deliver it."""

@@ -75,7 +75,7 @@ def progress(run: Run, counts: Counts) -> dict[str, Any]:
 
 
 def site_health(counts: Counts) -> str:
-    """The health of a site, by the share of its pages that failed."""
+    """Return the health of a site, by the share of its pages that failed."""
     tried = counts.done + counts.failed
     if not tried:
         return "unknown"

@@ -1,1 +1,1 @@
-"""What attempts cost, and the budgets that bound it."""
+"""The cost of attempts, and the budgets that limit it."""

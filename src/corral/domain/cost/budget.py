@@ -6,12 +6,12 @@ from typing import Any
 
 from corral.domain.errors import BadInput
 
-_MOST = 1e15
+_MAX_LIMIT = 1e15
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Upper limits of one run; None is no limit. What is under way when a limit is reached still ends."""
+    """Upper limits of one run; None is no limit. Requests in flight when a limit is reached are completed."""
 
     requests: int | None = None
     bytes: int | None = None
@@ -44,14 +44,14 @@ HINT = f"limits: {', '.join(NAMES)}, such as {{requests: 500, cost: 0.2}}"
 
 
 def find_problems(value: Any) -> Iterator[tuple[str, str]]:
-    """Yield the name of each wrong limit, and what is wrong with it; the empty name is the budget as a whole."""
+    """Yield the name and the problem of each wrong limit; the empty name is the budget as a whole."""
     if not isinstance(value, Mapping):
         yield "", "a budget is a mapping of limits"
         return
     for name, limit in value.items():
         if name not in NAMES:
             yield str(name)[:80], f"{str(name)[:80]!r} is not a limit of a budget ({', '.join(NAMES)})"
-        elif isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= _MOST:
+        elif isinstance(limit, bool) or not isinstance(limit, int | float) or not 0 < limit <= _MAX_LIMIT:
             yield str(name), "must be a number above 0"
         elif name in _WHOLE and limit != int(limit):
             yield str(name), "must be a whole number"

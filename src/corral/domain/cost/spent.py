@@ -1,4 +1,4 @@
-"""What a run has used, and what that costs."""
+"""The resources that a run has used, and their cost."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
@@ -18,7 +18,7 @@ class Spent(NamedTuple):
     requests: int = 0
     size: int = 0  # bytes received
     took_ms: int = 0  # the sum over all pages, from request to result
-    browser_ms: int = 0  # of it, in a browser
+    browser_ms: int = 0  # part of `took_ms` spent in a browser
     cpu_ms: int = 0  # processor time of reading pages
     proxy_nanos: int = 0  # price of proxies of the pool, in billionths, by the prices when they were used
 
@@ -27,14 +27,14 @@ class Spent(NamedTuple):
         return Spent(*(int(numbers.get(name) or 0) for name in Spent._fields))
 
     def plus(self, other: "Spent") -> "Spent":
-        return Spent(*(one + two for one, two in zip(self, other, strict=True)))
+        return Spent(*(left + right for left, right in zip(self, other, strict=True)))
 
 
 NOTHING = Spent()
 
 
 def attempt_spent(stats: Mapping[str, Any], took_s: float, *, in_browser: bool) -> Spent:
-    """What one attempt used, by its statistics: those of a crawl are sums over its pages."""
+    """Return what one attempt used, by its statistics. Those of a crawl are sums over its pages."""
     measured = stats.get(SPENT) or {}
     took_ms = round(took_s * 1000)
     return Spent(
@@ -48,10 +48,10 @@ def attempt_spent(stats: Mapping[str, Any], took_s: float, *, in_browser: bool) 
 
 
 def run_spent(attempts: Iterable[Mapping[str, Any]]) -> Spent:
-    """The sum over the attempts of a run."""
+    """Return the sum over the attempts of a run."""
     total = Spent()
-    for each in attempts:
-        total = total.plus(Spent.of(each.get(SPENT) or {}))
+    for attempt in attempts:
+        total = total.plus(Spent.of(attempt.get(SPENT) or {}))
     return total
 
 
@@ -63,7 +63,7 @@ class Prices:
     gb: float = 0.0
     browser_hour: float = 0.0
     cpu_hour: float = 0.0
-    proxy_gb: float = 0.0  # in addition, for what comes through a fixed proxy
+    proxy_gb: float = 0.0  # in addition, for bytes received through a fixed proxy
     pool: float = 0.0  # highest price of a tier of the pool; charged in `proxy_nanos` when a proxy is used
 
     @property
@@ -71,11 +71,11 @@ class Prices:
         return not any(asdict(self).values())
 
     def with_proxy(self) -> "Prices":
-        """The prices of a run that fetches through a fixed proxy."""
+        """Return the prices of a run that fetches through a fixed proxy."""
         return Prices(self.request, self.gb + self.proxy_gb, self.browser_hour, self.cpu_hour)
 
     def for_policy(self, proxy: ProxyPolicy | None) -> "Prices":
-        """The prices of a run with this policy. A proxy of the pool has the price of its tier instead."""
+        """Return the prices of a run with this policy. A proxy of the pool has the price of its tier instead."""
         is_fixed = proxy is not None and not proxy.is_direct and proxy.pool is None
         return self.with_proxy() if is_fixed else self
 
@@ -97,7 +97,7 @@ PRICES = tuple(each.name for each in fields(Prices))
 
 
 def find_exceeded(budget: Budget, prices: Prices, spent: Spent) -> str | None:
-    """Return the name of the first limit that is used up. The time of a run is watched by its worker."""
+    """Return the name of the first exhausted limit, or None. The worker enforces the time limit itself."""
     used = {
         "requests": spent.requests,
         "bytes": spent.size,
@@ -119,9 +119,9 @@ def check_cost_limit(budget: Budget, prices: Prices) -> None:
 
 
 def describe_cost(spent: Spent, prices: Prices, records: int | None = None) -> dict[str, Any]:
-    """The cost of a run, a job or a site, as it is shown."""
+    """Describe the cost of a run, a job or a site as a JSON document."""
     cost = prices.cost_of(spent)
-    told: dict[str, Any] = {
+    document: dict[str, Any] = {
         "requests": spent.requests,
         "bytes": spent.size,
         "seconds": round(spent.took_ms / 1000, 3),
@@ -131,7 +131,9 @@ def describe_cost(spent: Spent, prices: Prices, records: int | None = None) -> d
         "cost": round(cost, 9),
     }
     if records is not None:
-        told["records"] = records
-        numbers = {name: value for name, value in told.items() if name != "records"}
-        told["per_record"] = {name: round(value / records, 9) for name, value in numbers.items()} if records else None
-    return told
+        document["records"] = records
+        numbers = {name: value for name, value in document.items() if name != "records"}
+        document["per_record"] = (
+            {name: round(value / records, 9) for name, value in numbers.items()} if records else None
+        )
+    return document

@@ -1,1 +1,1 @@
-"""What should have been collected, what is there, and the tasks that close the gaps between them."""
+"""Coverage: expected keys, the inventory of collected data, and the tasks that close the gaps between them."""

@@ -1,6 +1,6 @@
-"""Permanent absences: keys that a source does not have, by evidence.
+"""Permanent absences: keys that a source demonstrably does not have.
 
-A scraper that finds out that a key does not exist says so in the result protocol, one line for each key:
+A scraper that finds that a key does not exist reports it in the result protocol, one line for each key:
 `{"absent": {"key": "2024-25/401579404", "status": 404}}`. `read_absences` turns these into values, and
 `CoverageStore.note_absences(source, found)` counts them. A key whose absence was confirmed as often as its source asks
 for is no gap any more. It is requested again after the `recheck_after` of the source.
@@ -18,7 +18,7 @@ _LONGEST_EVIDENCE = 500
 
 @dataclass(frozen=True, slots=True)
 class AbsenceNote:
-    """One observation. Two notes of one run count once."""
+    """One observation of an absence. Two notes of one run count once."""
 
     key: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class AbsenceNote:
 
 @dataclass(frozen=True, slots=True)
 class Absence:
-    """What the notes about a key add up to."""
+    """The sum of the notes about a key."""
 
     key: str
     confirmations: int
@@ -38,7 +38,7 @@ class Absence:
         return self.confirmations >= rules.confirmations
 
     def is_due(self, rules: AbsenceRules, now: float) -> bool:
-        """True when a confirmed absence is to be checked again."""
+        """True if a confirmed absence is due for another check."""
         return now - self.last_at >= rules.recheck_s
 
     def describe(self) -> str:
@@ -47,22 +47,22 @@ class Absence:
 
 
 def read_absences(lines: Iterable[Mapping[str, Any]], run_id: str | None = None) -> tuple[list[AbsenceNote], int]:
-    """The notes in the messages of a script, and how many of its `absent` messages were malformed.
+    """Return the notes in the messages of a script, and the number of malformed `absent` messages.
 
     A message is `{"absent": {"key": …, "status": …}}`, or a list of them under `absent`.
     """
-    found, malformed = [], 0
+    notes, malformed = [], 0
     for line in lines:
         if "absent" not in line:
             continue
-        given = line["absent"]
-        for each in given if isinstance(given, list) else [given]:
-            note = _read_note(each, run_id)
+        reported = line["absent"]
+        for entry in reported if isinstance(reported, list) else [reported]:
+            note = _read_note(entry, run_id)
             if note is None:
                 malformed += 1
             else:
-                found.append(note)
-    return found, malformed
+                notes.append(note)
+    return notes, malformed
 
 
 def _read_note(value: Any, run_id: str | None) -> AbsenceNote | None:

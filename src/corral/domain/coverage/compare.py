@@ -1,4 +1,4 @@
-"""Compare expected keys with an inventory. Nothing but the keys that are there and the gaps is held in memory."""
+"""Compare expected keys with an inventory. Only the present keys and the gaps are held in memory."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ class PeriodCount:
 
 
 def completeness_of(present: int, expected: int) -> float:
-    """0 to 100, with one decimal; 100 only if nothing is missing."""
+    """Return the completeness from 0 to 100, with one decimal; 100 only if nothing is missing."""
     if expected <= 0 or present >= expected:
         return 100.0
     return max(0, present) * 1000 // expected / 10
@@ -44,7 +44,7 @@ class Coverage:
     source: str
     periods: dict[str, PeriodCount] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
-    returned: list[str] = field(default_factory=list)  # keys that were noted as absent and are there
+    returned: list[str] = field(default_factory=list)  # keys that were reported as absent and are present
     unexpected: int = 0
 
     def total(self) -> PeriodCount:
@@ -68,7 +68,7 @@ class Comparison:
         self._states: dict[str, int | tuple[GapType, str]] = {}
         self._reader = FactReader(source)
         self._ages: dict[Facts, float | None] = {}
-        # Without conditions on values, the allowed age follows from season and date: one look for many keys.
+        # Without conditions on values, the allowed age depends only on season and date and can be cached.
         self._has_ages_by_value = any(rule.condition.where for rule in source.rules.fresh)
 
     def add(self, entries: Iterable[Entry]) -> None:
@@ -78,7 +78,7 @@ class Comparison:
             verdict = self._judge(entry)
             if verdict is None:
                 states[key] = _HEALTHY
-            elif key not in states:  # of two files of one key the good one counts
+            elif key not in states:  # of two files for one key, the good one counts
                 states[key] = verdict
 
     def _judge(self, entry: Entry) -> tuple[GapType, str] | None:
@@ -153,7 +153,7 @@ class Comparison:
 
 
 class FactReader:
-    """Reads season and date out of the values of keys; remembers each value."""
+    """Reads season and date from the values of keys, with a cache."""
 
     def __init__(self, source: SourceSpec) -> None:
         self._names = source.names
@@ -183,11 +183,11 @@ class FactReader:
         return Facts(year, day, period)
 
     def _read_date(self, text: str) -> date | None:
-        form, given = self._format, text
-        if "%V" in form:  # a week: its Monday
-            form, given = f"{form} %u", f"{text} 1"
+        date_format, dated = self._format, text
+        if "%V" in date_format:  # a week: its Monday
+            date_format, dated = f"{date_format} %u", f"{text} 1"
         try:
-            return datetime.strptime(given, form).replace(tzinfo=UTC).date()
+            return datetime.strptime(dated, date_format).replace(tzinfo=UTC).date()
         except ValueError:
             return None
 

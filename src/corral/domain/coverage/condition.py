@@ -10,7 +10,7 @@ from corral.domain.jobs.job import Priority
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """The time of a reconciliation, as the rules need it."""
+    """The time of a reconciliation, in the forms that rules need."""
 
     now: float
     today: date
@@ -19,7 +19,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Every part that is given must hold. A key without a date matches no condition on dates; seasons likewise."""
+    """Every part that is set must hold. A key without a date matches no condition on dates; the same for seasons."""
 
     within_days: int | None = None
     seasons: int | None = None  # the current season and this many before it
@@ -59,8 +59,8 @@ class FreshnessRule:
     condition: Condition = Condition()
 
 
-# Recent first, then the current season, recent seasons, and the backfill. Keys that say nothing about time are ranked
-# by how much of their source is there.
+# Recent keys first, then the current season, recent seasons, and the backfill. Keys without a date or season are ranked
+# by the completeness of their source.
 DEFAULT_PRIORITIES = (
     PriorityRule(Condition(within_days=7), Priority.CRITICAL, "of the last 7 days"),
     PriorityRule(Condition(seasons=0), Priority.HIGH, "of the current season"),
@@ -90,7 +90,7 @@ def rank_gap(
 def find_age_limit(
     facts: Facts, values: Mapping[str, str], rules: Sequence[FreshnessRule], moment: Moment
 ) -> float | None:
-    """The age that the first matching rule allows; None for any age."""
+    """Return the age that the first matching rule allows; None for any age."""
     return next((rule.within_s for rule in rules if rule.condition.holds(facts, values, moment)), None)
 
 

@@ -4,7 +4,7 @@ from corral.domain.errors import CorralError, NotFound
 
 
 class InventoryUnreadable(CorralError):
-    """A source cannot be compared: nothing is known about its gaps, and no task is made."""
+    """A source cannot be compared: its gaps are unknown, and no task is created."""
 
     code = "inventory_unreadable"
 

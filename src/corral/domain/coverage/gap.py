@@ -1,4 +1,4 @@
-"""Gaps: keys that should be there and are not, or not as they should be."""
+"""Gaps: expected keys that are missing, or whose data is not as it should be."""
 
 from datetime import date
 from enum import StrEnum
@@ -18,7 +18,7 @@ class GapType(StrEnum):
 
 
 class Entry(NamedTuple):
-    """One key as an inventory found it. None: this inventory does not know."""
+    """One key of an inventory. None stands for a property that this inventory does not provide."""
 
     values: tuple[Value, ...]
     size: int | None = None
@@ -27,7 +27,7 @@ class Entry(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the values of a key say about time."""
+    """The season, date and period that the values of a key contain."""
 
     season: int | None = None  # its first year
     on: date | None = None

@@ -9,12 +9,12 @@ from corral.domain.coverage.gap import GapType
 from corral.domain.coverage.task_plan import TaskPlan
 from corral.domain.jobs.job import Priority
 
-_STUCK_SHOWN = 20
+_MAX_STUCK_KEYS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SourceResult:
-    """What reconciliation found out about one source: its coverage and plan, or why there is none."""
+    """The result of reconciling one source: its coverage and plan, or the problem that prevented them."""
 
     source: str
     coverage: Coverage | None = None
@@ -24,7 +24,7 @@ class SourceResult:
 
 
 def make_report(results: Sequence[SourceResult], generated_at: str) -> dict[str, Any]:
-    """The report as JSON: totals, then each source with its periods."""
+    """Return the report as a JSON document: totals, then each source with its periods."""
     total = PeriodCount()
     for result in results:
         if result.coverage is not None:
@@ -36,7 +36,7 @@ def make_report(results: Sequence[SourceResult], generated_at: str) -> dict[str,
     return {
         "generated_at": generated_at,
         **_count(total),
-        # Of nothing that could be read, nothing is known to be there.
+        # Without a readable inventory, no key is known to be present.
         **({} if total.expected or not any(result.problem for result in results) else {"completeness": 0.0}),
         "waiting": sum(result.plan.waiting for result in results),
         "stuck": sum(len(result.plan.stuck) for result in results),
@@ -57,7 +57,7 @@ def _source(result: SourceResult) -> dict[str, Any]:
         "unexpected": coverage.unexpected,
         "waiting": plan.waiting,
         "stuck": len(plan.stuck),
-        "stuck_keys": [each.gap.key for each in plan.stuck[:_STUCK_SHOWN]],
+        "stuck_keys": [each.gap.key for each in plan.stuck[:_MAX_STUCK_KEYS]],
         "tasks": len(plan.tasks),
         "by_priority": plan.count_by_priority(),
         "seconds": round(result.seconds, 3),
@@ -85,7 +85,7 @@ def _count(count: PeriodCount) -> dict[str, Any]:
 
 
 def make_queue_document(results: Sequence[SourceResult], generated_at: str) -> dict[str, Any]:
-    """The queue file: `inventory/gaps.json`."""
+    """Return the document of the queue file, `inventory/gaps.json`."""
     tasks: list[Mapping[str, Any]] = [document for result in results for _, document in result.plan.tasks]
     tasks.sort(key=lambda each: Priority[each["priority"]])
     counts = {each.name: sum(task["priority"] == each.name for task in tasks) for each in Priority}

@@ -14,7 +14,7 @@ class SeasonCalendar(NamedTuple):
     day: int = 1
 
     def year_of(self, on: date) -> int:
-        """The first year of the season that this day belongs to."""
+        """Return the first year of the season that this day belongs to."""
         return on.year if (on.month, on.day) >= (self.month, self.day) else on.year - 1
 
 
@@ -23,11 +23,11 @@ CALENDAR_YEARS = SeasonCalendar(1, 1)
 
 
 def read_season(text: str) -> int | None:
-    """The first year of a season; None if the text names none."""
-    found = _SEASON.fullmatch(text.strip())
-    if found is None:
+    """Return the first year of a season, or None if the text names no season."""
+    match = _SEASON.fullmatch(text.strip())
+    if match is None:
         return None
-    first, second = int(found[1]), found[2]
+    first, second = int(match[1]), match[2]
     if second is not None and int(second) not in {first + 1, (first + 1) % 100}:
         return None
     return first
@@ -38,7 +38,7 @@ def has_two_years(text: str) -> bool:
 
 
 def format_season(year: int, like: str) -> str:
-    """The season of this year, written like another one."""
+    """Format the season of this year in the notation of another one."""
     text = like.strip()
     if not has_two_years(text):
         return f"{year:04}"

@@ -10,13 +10,13 @@ _RELATIVE = re.compile(r"\s*today(?:\s*([+-])\s*(\d{1,6})\s*([dw]))?\s*", re.ASC
 
 
 def read_span(value: Any) -> float | None:
-    """Seconds; None if it is no span of time. A bare number has no unit and is refused."""
-    found = _SPAN.fullmatch(value) if isinstance(value, str) else None
-    return None if found is None else float(found[1]) * _UNITS[found[2]]
+    """Parse a span of time into seconds; None if it is not one. A bare number has no unit and is refused."""
+    match = _SPAN.fullmatch(value) if isinstance(value, str) else None
+    return None if match is None else float(match[1]) * _UNITS[match[2]]
 
 
 def format_span(seconds: float) -> str:
-    """The largest unit that gives at least 1, such as `30 h` or `3 d`."""
+    """Format a span in the largest unit that gives at least 1, such as `30 h` or `3 d`."""
     for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size or (unit != "d" and seconds >= size):
             return f"{seconds / size:.0f} {unit}"
@@ -24,7 +24,7 @@ def format_span(seconds: float) -> str:
 
 
 def read_day(value: Any, today: date) -> date | None:
-    """A day: a date, or relative to today; None if it is neither."""
+    """Parse a date, or a day relative to today; None if it is neither."""
     if isinstance(value, datetime):
         return value.date()
     if isinstance(value, date):

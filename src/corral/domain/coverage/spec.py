@@ -1,4 +1,4 @@
-"""The data inventory as values: for each source what is expected, where it is kept, and how gaps are filled."""
+"""The data inventory as values: for each source the expected keys, where they are stored, and how gaps are filled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class ProductKeys:
 
 @dataclass(frozen=True, slots=True)
 class ListedKeys:
-    """Keys as they are, one set of values each."""
+    """Keys listed one by one, each with its values."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str | int, ...], ...]
@@ -49,7 +49,7 @@ class SitemapKeys:
 
 @dataclass(frozen=True, slots=True)
 class SqlRows:
-    """Rows of a query; the columns are the dimensions. As an inventory also `size`, `modified`, `checksum`."""
+    """Rows of a query; the columns are the dimensions. An inventory may also have `size`, `modified`, `checksum`."""
 
     url: str = field(repr=False)  # `${NAME}`: from the environment
     query: str
@@ -58,7 +58,7 @@ class SqlRows:
 
 @dataclass(frozen=True, slots=True)
 class RecordRows:
-    """Records of a job or run of this installation; `fields` says which field of a record is which dimension."""
+    """Records of a job or run of this installation; `fields` maps dimensions to fields of the records."""
 
     fields: Mapping[str, str]
     job_id: str | None = None

@@ -13,18 +13,18 @@ from corral.domain.coverage.values import Value
 from corral.domain.jobs.job import Priority
 
 # The values of a batch are one argument of a script, which may have 64 KiB.
-_MOST_CHARS = 32 * 1024
+_MAX_BATCH_CHARS = 32 * 1024
 
 
 class GapTaskState(StrEnum):
-    UNKNOWN = "unknown"  # the queue has no such task: it was written to a file, or not at all
+    UNKNOWN = "unknown"  # the queue has no such task: it was only written to a file, or never queued
     OPEN = "open"
-    ENDED = "ended"  # however it ended: the inventory says whether its gaps are closed
+    ENDED = "ended"  # with any outcome: the inventory shows whether its gaps are closed
 
 
 @dataclass(frozen=True, slots=True)
 class GapTask:
-    """A task as reconciliation remembers it."""
+    """A task for gaps, as reconciliation stores it."""
 
     id: str
     source: str
@@ -36,13 +36,13 @@ class GapTask:
 @dataclass(slots=True)
 class TaskPlan:
     tasks: list[tuple[GapTask, dict[str, Any]]] = field(default_factory=list)  # to be queued, with their documents
-    kept: list[GapTask] = field(default_factory=list)  # remembered unchanged, or with fewer keys
+    retained: list[GapTask] = field(default_factory=list)  # remembered unchanged, or with fewer keys
     waiting: int = 0  # gaps with an open task
     stuck: list[RankedGap] = field(default_factory=list)  # gaps that no attempt closed
 
     @property
     def remembered(self) -> list[GapTask]:
-        return [*self.kept, *(task for task, _ in self.tasks)]
+        return [*self.retained, *(task for task, _ in self.tasks)]
 
     def count_by_priority(self) -> dict[str, int]:
         counts = {each.name: 0 for each in Priority}
@@ -53,7 +53,7 @@ class TaskPlan:
 
 @dataclass(frozen=True, slots=True)
 class TaskHistory:
-    """What happened to the gaps of a source before."""
+    """Earlier tasks for the gaps of a source, and its absences."""
 
     tasks: Sequence[GapTask] = ()
     states: Mapping[str, GapTaskState] = field(default_factory=dict)
@@ -76,43 +76,43 @@ class Planner:
         again: dict[str, list[RankedGap]] = {}
         stuck: dict[str, list[str]] = {}
         opened: dict[str, GapTask] = {}
-        for each in gaps:
-            task = self._latest.get(each.gap.key)
+        for ranked in gaps:
+            task = self._latest.get(ranked.gap.key)
             if task is None or self._is_forgotten(task):
-                fresh.setdefault(1, []).append(each)
+                fresh.setdefault(1, []).append(ranked)
                 continue
             match self._history.states.get(task.id, GapTaskState.UNKNOWN):
                 case GapTaskState.OPEN:
                     plan.waiting += 1
                     opened[task.id] = task
                 case GapTaskState.UNKNOWN:
-                    again.setdefault(task.id, []).append(each)
-                case GapTaskState.ENDED if task.attempt < self._max_attempts(each.gap):
-                    fresh.setdefault(task.attempt + 1, []).append(each)
+                    again.setdefault(task.id, []).append(ranked)
+                case GapTaskState.ENDED if task.attempt < self._max_attempts(ranked.gap):
+                    fresh.setdefault(task.attempt + 1, []).append(ranked)
                 case _:
-                    plan.stuck.append(each)
-                    stuck.setdefault(task.id, []).append(each.gap.key)
+                    plan.stuck.append(ranked)
+                    stuck.setdefault(task.id, []).append(ranked.gap.key)
         self._add_again(plan, again)
         for attempt, tried in sorted(fresh.items()):
             plan.tasks += (self._make(batch, attempt) for batch in self._batches(tried))
-        order = {each.gap.key: number for number, each in enumerate(gaps)}
-        plan.tasks.sort(key=lambda each: (Priority[each[1]["priority"]], order[each[0].keys[0][0]]))
-        plan.kept = [*opened.values(), *self._trim(stuck)]
+        order = {ranked.gap.key: number for number, ranked in enumerate(gaps)}
+        plan.tasks.sort(key=lambda entry: (Priority[entry[1]["priority"]], order[entry[0].keys[0][0]]))
+        plan.retained = [*opened.values(), *self._trim(stuck)]
         return plan
 
     def _max_attempts(self, gap: Gap) -> int:
-        """A key that was reported as absent is requested until that is confirmed."""
+        """Return the maximum attempts for a gap: for a key reported as absent, enough to confirm the absence."""
         absence = self._history.absences.get(gap.key)
         confirmations = 0 if absence is None else self._source.absence.confirmations
         return max(self._source.attempts, confirmations)
 
     def _is_forgotten(self, task: GapTask) -> bool:
-        """A gap that was given up is tried again as rarely as an absence is checked."""
+        """Return whether the gaps of an ended task are tried again: after the recheck time of absences."""
         is_ended = self._history.states.get(task.id) is GapTaskState.ENDED
         return is_ended and self._now - task.created_at >= self._source.absence.recheck_s
 
     def _add_again(self, plan: TaskPlan, again: Mapping[str, list[RankedGap]]) -> None:
-        """A task that is not in the queue keeps its id and loses the gaps that closed meanwhile."""
+        """Plan tasks that the queue does not know again: with their ids, without gaps that have closed meanwhile."""
         by_id = {task.id: task for task in self._history.tasks}
         for task_id, gaps in again.items():
             before = by_id[task_id]
@@ -126,26 +126,26 @@ class Planner:
             pairs = tuple(pair for pair in task.keys if pair[0] in wanted)
             yield GapTask(task_id, task.source, task.attempt, pairs, task.created_at)
 
-    def _batches(self, ranked: Sequence[RankedGap]) -> Iterator[list[RankedGap]]:
-        """Gaps that differ only in the batched dimension, a batch at a time."""
+    def _batches(self, gaps: Sequence[RankedGap]) -> Iterator[list[RankedGap]]:
+        """Yield batches of gaps that differ only in the batched dimension."""
         groups: dict[tuple[Any, ...], list[RankedGap]] = {}
         at = self._batched_at
-        for each in ranked:
-            values = each.gap.values
-            shared = (each.priority, each.gap.type, values[:at], values[at + 1 :])
-            groups.setdefault(shared, []).append(each)
+        for ranked in gaps:
+            values = ranked.gap.values
+            shared = (ranked.priority, ranked.gap.type, values[:at], values[at + 1 :])
+            groups.setdefault(shared, []).append(ranked)
         for group in groups.values():
             yield from self._cut(group)
 
     def _cut(self, group: Sequence[RankedGap]) -> Iterator[list[RankedGap]]:
         batch: list[RankedGap] = []
         chars = 0
-        for each in group:
-            length = len(str(each.gap.values[self._batched_at])) + 1
-            if batch and (len(batch) == self._source.batch.size or chars + length > _MOST_CHARS):
+        for ranked in group:
+            length = len(str(ranked.gap.values[self._batched_at])) + 1
+            if batch and (len(batch) == self._source.batch.size or chars + length > _MAX_BATCH_CHARS):
                 yield batch
                 batch, chars = [], 0
-            batch.append(each)
+            batch.append(ranked)
             chars += length
         if batch:
             yield batch
@@ -154,7 +154,7 @@ class Planner:
         pairs = self._pairs(gaps)
         task_id = make_task_id(self._source.name, [key for key, _ in pairs], attempt)
         if self._history.states.get(task_id) is GapTaskState.ENDED:
-            # The same gaps were closed by a task before. The queue does not run that one again.
+            # An earlier task closed the same gaps. The queue would not run its id again.
             task_id = make_task_id(self._source.name, [key for key, _ in pairs], attempt, f"{self._now:.3f}")
         return GapTask(task_id, self._source.name, attempt, pairs, self._now), self._document(task_id, gaps)
 
@@ -162,7 +162,7 @@ class Planner:
         return tuple((each.gap.key, str(each.gap.values[self._batched_at])) for each in gaps)
 
     def _document(self, task_id: str, gaps: Sequence[RankedGap]) -> dict[str, Any]:
-        """The task as the queue file has it."""
+        """Return the task as an entry of the queue file."""
         source, first = self._source, gaps[0]
         named = dict(zip(source.names, first.gap.values, strict=True))
         if source.batch.size > 1:
@@ -189,6 +189,6 @@ def _reason(gaps: Sequence[RankedGap]) -> str:
 
 
 def make_task_id(source: str, keys: Sequence[Value], attempt: int, salt: str = "") -> str:
-    """The same for the same gaps, so that importing a queue file twice adds nothing."""
+    """Return an id that is the same for the same gaps, so that importing a queue file twice adds nothing."""
     text = "\0".join([source, str(attempt), salt, *map(str, sorted(map(str, keys)))])
     return f"task_{hashlib.sha256(text.encode()).hexdigest()[:20]}"

@@ -1,4 +1,4 @@
-"""Templates such as `{season}/{game_id}.json`: write the key of some values, and read the values out of a path."""
+"""Templates such as `{season}/{game_id}.json`: they format values as a key, and parse values from a path."""
 
 import re
 from collections.abc import Sequence
@@ -30,19 +30,19 @@ class Template:
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
-        """Matches a whole path; one group per dimension."""
+        """Return a pattern that matches a whole path, with one group per dimension."""
         parts, seen, at = [], set[str](), 0
-        for found in _FIELD.finditer(self.text):
-            parts.append(_literal(self.text[at : found.start()]))
-            name = found[1]
+        for match in _FIELD.finditer(self.text):
+            parts.append(_literal(self.text[at : match.start()]))
+            name = match[1]
             parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>[^/]+)")
             seen.add(name)
-            at = found.end()
+            at = match.end()
         return re.compile("".join([*parts, _literal(self.text[at:])]))
 
 
 class KeyWriter:
-    """Writes keys of values in a fixed order; `%` formatting is the fastest way to write a million of them."""
+    """Formats keys from values in a fixed order; `%` formatting is the fastest way to format a million of them."""
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
         order = [list(names).index(name) for name in _FIELD.findall(text)]
@@ -59,13 +59,13 @@ def is_name(text: str) -> bool:
 
 def _split(text: str) -> list[str]:
     parts, at = [], 0
-    for found in _FIELD.finditer(text):
-        parts.append(text[at : found.start()])
-        at = found.end()
+    for match in _FIELD.finditer(text):
+        parts.append(text[at : match.start()])
+        at = match.end()
     return [*parts, text[at:]]
 
 
 def _literal(text: str) -> str:
-    """A piece of a pattern between two dimensions."""
+    """Return the regular expression of the text between two dimensions."""
     pieces = re.split(r"(\*\*|\*)", text)
     return "".join({"**": ".*", "*": "[^/]*"}.get(piece, re.escape(piece)) for piece in pieces)

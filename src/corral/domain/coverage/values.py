@@ -18,7 +18,7 @@ from corral.domain.coverage.spans import read_day
 
 Value = str | int
 
-_MOST_VALUES = 10_000_000
+_MAX_VALUES = 10_000_000
 
 
 class Unit(StrEnum):
@@ -64,7 +64,7 @@ class RangeValues:
 
 @dataclass(frozen=True, slots=True)
 class CalendarValues:
-    """Days, weeks, months or years between two days, both included. A part that has begun is expected."""
+    """Days, weeks, months or years between two days, both included. A period is expected once it has begun."""
 
     unit: Unit
     start: str
@@ -89,16 +89,16 @@ class CalendarValues:
             on = _next_after(on, self.unit)
 
     def _exclusions(self, today: date) -> set[date]:
-        """Single days, and periods written as `first..last`."""
-        found: set[date] = set()
+        """Return the excluded days, from single days and from periods written as `first..last`."""
+        days: set[date] = set()
         for text in self.excluded:
             start, _, end = text.partition("..")
             first = read_day(start, today)
             last = read_day(end, today) if end else first
             assert first is not None
             assert last is not None
-            found.update(first + timedelta(days=each) for each in range((last - first).days + 1))
-        return {_start_of(each, self.unit) for each in found} if self.unit is not Unit.DAYS else found
+            days.update(first + timedelta(days=each) for each in range((last - first).days + 1))
+        return {_start_of(each, self.unit) for each in days} if self.unit is not Unit.DAYS else days
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ class SeasonValues:
 
 
 def season_calendar_of(first: str) -> SeasonCalendar:
-    """The usual start of seasons written like this one: July for two years, January for one."""
+    """Return the usual start of seasons in this notation: July for two years, January for one."""
     return USUAL_SEASONS if has_two_years(first) else CALENDAR_YEARS
 
 
 def check_size(values: RangeValues) -> bool:
-    return abs(values.last - values.first) // abs(values.step) < _MOST_VALUES
+    return abs(values.last - values.first) // abs(values.step) < _MAX_VALUES
 
 
 def _start_of(on: date, unit: Unit) -> date:

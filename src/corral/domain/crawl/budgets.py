@@ -28,10 +28,10 @@ def find_exceeded_limit(plan: CrawlPlan, counts: Counts, spent: Spent, ran_out: 
         return None
     if ran_out is StoppedBy.TIME and budget.seconds is not None:
         return "seconds"
-    found = find_exceeded(budget, Prices(**(plan.prices or {})), spent)
+    limit = find_exceeded(budget, Prices(**(plan.prices or {})), spent)
     # The last pages within the budget may take more than one request each, or none.
     is_short = budget.requests is not None and room_in(plan.bounds, counts, spent) == 0
-    return found or ("requests" if is_short and counts.fetched < plan.max_pages else None)
+    return limit or ("requests" if is_short and counts.fetched < plan.max_pages else None)
 
 
 def budget_used_up(plan: CrawlPlan, counts: Counts, total_bytes: int, reasons: Mapping[str, int]) -> str | None:
@@ -66,21 +66,21 @@ def find_stop(
 ) -> CrawlStop:
     """Return why a crawl stopped.
 
-    A limit that the caller asked for (max_pages, max_bytes) completes a crawl; an exhausted `budget` makes it partial.
+    A limit that the caller requested (max_pages, max_bytes) completes a crawl; an exhausted `budget` makes it partial.
     """
     stats: dict[str, Any] = {}
     left_out: dict[str, int] = {}
     limit = find_exceeded_limit(plan, counts, spent, ran_out)
-    asked = budget_used_up(plan, counts, spent.size, reasons)
+    requested_limit = budget_used_up(plan, counts, spent.size, reasons)
     if limit is not None:
         ran_out = ran_out or StoppedBy.BUDGET
         stats["budget"] = f"budget.{limit}"
         left_out[stats["budget"]] = counts.pending + counts.deferred + counts.leased
-    elif ran_out is None and asked is not None:
+    elif ran_out is None and requested_limit is not None:
         ran_out = StoppedBy.BUDGET
-        stats["budget"] = asked
-    if asked == "max_pages" and not plan.asked_pages:
-        left_out[asked] = counts.pending + counts.deferred
+        stats["budget"] = requested_limit
+    if requested_limit == "max_pages" and not plan.asked_pages:
+        left_out[requested_limit] = counts.pending + counts.deferred
     if ran_out is not None:
         stats["stopped_by"] = ran_out.value
     return CrawlStop(ran_out, stats, left_out)

@@ -213,44 +213,44 @@ class CrawlPlan:
     @property
     def bounds(self) -> Bounds:
         budgets = (self.max_pages, self.max_bytes, self.max_per_host)
-        most = max(_MIN_ITEMS, _ITEMS_PER_PAGE * self.max_pages)
+        max_items = max(_MIN_ITEMS, _ITEMS_PER_PAGE * self.max_pages)
         since = None if self.since is None else Since(self.since, self.scope)
-        workers, each = (_AUTO_WORKERS, _AUTO_PAGES) if isinstance(self.workers, str) else (self.workers, 0)
+        workers, pages_each = (_AUTO_WORKERS, _AUTO_PAGES) if isinstance(self.workers, str) else (self.workers, 0)
         if self.strategy == BROWSER:
             workers = 1  # otherwise a helper would be scheduled as a browser run of one page
         # A helper needs room for at least one page.
-        sharing = (min(workers, self.concurrency), each, self.concurrency)
+        sharing = (min(workers, self.concurrency), pages_each, self.concurrency)
         spending = (Budget.of(self.budget), Prices(**(self.prices or {})))
-        return Bounds(*budgets, most, self.order is Order.BREADTH, since, *sharing, self.record_key, *spending)
+        return Bounds(*budgets, max_items, self.order is Order.BREADTH, since, *sharing, self.record_key, *spending)
 
     def document(self) -> dict[str, Any]:
         """Serialize the plan for the run; `of` parses it again."""
-        told = {each.name: getattr(self, each.name) for each in fields(self)}
-        told["start_urls"] = list(self.start_urls)
-        told["order"] = self.order.value
-        told["keywords"] = list(self.keywords)
-        told["keep_params"] = list(self.keep_params)
-        told["fields"] = [dict(each) for each in self.fields]
-        told["page_fields"] = [dict(each) for each in self.page_fields]
+        document = {each.name: getattr(self, each.name) for each in fields(self)}
+        document["start_urls"] = list(self.start_urls)
+        document["order"] = self.order.value
+        document["keywords"] = list(self.keywords)
+        document["keep_params"] = list(self.keep_params)
+        document["fields"] = [dict(each) for each in self.fields]
+        document["page_fields"] = [dict(each) for each in self.page_fields]
         if not self.page_fields:
-            del told["page_fields"]  # so that plans compare equal to those of older versions
-        told["record_key"] = list(self.record_key)
+            del document["page_fields"]  # so that plans compare equal to those of older versions
+        document["record_key"] = list(self.record_key)
         for name in ("record_key", "budget", "prices", "memory_mib"):
-            if not told[name]:
-                del told[name]
-        told["scope"] = self.scope.document()
-        told["max_depth"] = told["scope"].pop("max_depth")
-        return told
+            if not document[name]:
+                del document[name]
+        document["scope"] = self.scope.document()
+        document["max_depth"] = document["scope"].pop("max_depth")
+        return document
 
     @staticmethod
     def of(document: Mapping[str, Any], *, max_depth: int = MAX_DEPTH) -> "CrawlPlan":
         """Parse a plan; BadInput names the field. The API and the CLI may allow less depth than a crawl does."""
         for name in document:
-            if name not in _KNOWN:
+            if name not in _OPTIONS:
                 raise BadInput(
                     f"{str(name)[:80]!r} is not a crawl option",
                     field=str(name)[:80],
-                    hint=f"known options: {', '.join(sorted(_KNOWN))}",
+                    hint=f"known options: {', '.join(sorted(_OPTIONS))}",
                 )
         starts = option_values.parse_starts(document.get("start_urls"))
         numbers = option_values.parse_numbers(document, max_depth)
@@ -279,7 +279,7 @@ class CrawlPlan:
 
 
 _FAILURES = frozenset(FailureCode)
-_KNOWN = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
+_OPTIONS = frozenset(each.name for each in fields(CrawlPlan)) | {"max_depth"}
 
 
 LEFT_OUT = (
@@ -320,16 +320,16 @@ def why_failed(
     if ran_out == StoppedBy.PROXY:
         return FailureCode.NETWORK, "proxy", "its proxy cannot be used"
     if counts.failed == 0:
-        most = max(reasons, key=lambda each: reasons[each], default="pages")
-        return FailureCode.POLICY, most.rpartition(":")[2], f"no page was allowed ({most})"
-    said = f"{counts.failed} of {counts.fetched} pages failed"
+        commonest = max(reasons, key=lambda each: reasons[each], default="pages")
+        return FailureCode.POLICY, commonest.rpartition(":")[2], f"no page was allowed ({commonest})"
+    message = f"{counts.failed} of {counts.fetched} pages failed"
     if counts.done:
-        said += ", and partial results are not accepted"
+        message += ", and partial results are not accepted"
     named = [each for each in reasons if each.partition(":")[0] in _FAILURES]
     # A page that our own policy excludes has not failed; name such a reason only if there is no other.
-    most = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
-    code, _, detail = (most or "network:pages").partition(":")
-    return FailureCode(code), detail, said
+    commonest = max(named, key=lambda each: (not each.startswith(FailureCode.POLICY), reasons[each]), default="")
+    code, _, detail = (commonest or "network:pages").partition(":")
+    return FailureCode(code), detail, message
 
 
 def percent(counts: Counts, plan: CrawlPlan) -> float:
@@ -355,8 +355,8 @@ def eta_range(
     if pages_per_s <= 0:
         return None
     room = max(0, plan.max_pages - counts.fetched)
-    known = min(counts.waiting + counts.deferred, room)
-    expected: float = known / (1 - new_per_page) if 0 <= new_per_page < 1 else (room if known else 0)
+    waiting = min(counts.waiting + counts.deferred, room)
+    expected: float = waiting / (1 - new_per_page) if 0 <= new_per_page < 1 else (room if waiting else 0)
     low_s, high_s = min(counts.waiting, room) / pages_per_s, min(expected, room) / pages_per_s
     if plan.max_seconds is not None:
         left_s = max(0.0, plan.max_seconds - elapsed_s)

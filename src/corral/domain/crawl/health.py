@@ -27,11 +27,11 @@ class CrawlLoad(NamedTuple):
     waited_s: float = 0.0  # the longest time that a due task has waited
 
 
-def crawl_health(load: CrawlLoad, most: int, *, is_draining: bool = False) -> CrawlHealth:
+def crawl_health(load: CrawlLoad, max_active: int, *, is_draining: bool = False) -> CrawlHealth:
     """Return the health: degraded if the node drains, most pages fail, or no node claims tasks despite capacity."""
     if is_draining:
         return CrawlHealth.DEGRADED
-    if load.active >= most:
+    if load.active >= max_active:
         return CrawlHealth.AT_CAPACITY
     pages = load.done + load.failed
     is_failing = pages >= _ENOUGH_PAGES and load.failed / pages > _MAX_ERROR_RATE

@@ -79,10 +79,10 @@ class DiscoveredLink(NamedTuple):
     lastmod: str | None = None  # from a sitemap
 
 
-def state_when_found(found: DiscoveredLink) -> ItemState:
-    if found.reason is None:
+def state_when_found(link: DiscoveredLink) -> ItemState:
+    if link.reason is None:
         return ItemState.PENDING
-    return ItemState.DEFERRED if found.reason in DEFERRING else ItemState.SKIPPED
+    return ItemState.DEFERRED if link.reason in DEFERRING else ItemState.SKIPPED
 
 
 class Item(NamedTuple):
@@ -94,8 +94,8 @@ class Item(NamedTuple):
     depth: int
     attempt: int
     kind: str = PAGE
-    # Of an earlier crawl: a digest of its content, its ETag and Last-Modified.
-    known: tuple[str, str | None, str | None] | None = None
+    # From an earlier crawl: a digest of its content, its ETag and Last-Modified.
+    earlier_version: tuple[str, str | None, str | None] | None = None
     is_back: bool = False  # the item had to wait: deeper pages may have been fetched meanwhile
     is_deferred: bool = False  # suspected trap: everything else was fetched first
     found_on: str | None = None  # URL of the first page that linked to it
@@ -133,13 +133,13 @@ class ItemResult(NamedTuple):
     is_late: bool = False  # fetched after a wait: other pages may have been fetched at greater depth meanwhile
     took_ms: int = 0
     page: dict[str, Any] | None = (
-        None  # the answer itself, where the plan keeps pages: see domain/crawl/page_archive.py
+        None  # the answer itself, if the plan archives pages: see domain/crawl/page_archive.py
     )
-    version: tuple[str, str | None, str | None] | None = None  # like Item.known, for the next crawl
+    version: tuple[str, str | None, str | None] | None = None  # like Item.earlier_version, for the next crawl
     change: Change | None = None
     dropped: int = 0  # links dropped from `found` because there were too many
     merged: int = 0  # new URLs that differ from known ones only in a session id
-    seen: PageSignals | None = None
+    signals: PageSignals | None = None
     depth: int | None = None  # depth at which the page was read and its links were judged
     counts: bool = True  # whether it counts as an attempt, for a retry
     more: tuple[tuple[str, dict[str, Any] | None], ...] = ()  # further records of the page, with their details
@@ -153,15 +153,15 @@ class ItemResult(NamedTuple):
         if self.record is None or not self.more:
             return [self]
         others = [
-            self._replace(key=key_of_record(self.key, place), record=record, details=details, more=(), page=None)
-            for place, (record, details) in enumerate(self.more, 1)
+            self._replace(key=key_of_record(self.key, index), record=record, details=details, more=(), page=None)
+            for index, (record, details) in enumerate(self.more, 1)
         ]
         return [self._replace(more=()), *others]
 
 
-def key_of_record(key: str, place: int) -> str:
-    """Return the key of one of the records of a page, by its place from 0."""
-    return f"{key}#{place + 1}" if place else key
+def key_of_record(key: str, index: int) -> str:
+    """Return the key of one of the records of a page, by its index from 0."""
+    return f"{key}#{index + 1}" if index else key
 
 
 class BatchReport(NamedTuple):

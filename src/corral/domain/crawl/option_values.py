@@ -165,14 +165,16 @@ def parse_numbers(document: Mapping[str, Any], max_depth: int) -> dict[str, Any]
 
 
 def _parse_number(name: str, value: object, max_depth: int) -> Any:
-    least, most, is_optional = _RANGES[name]
+    minimum, maximum, is_optional = _RANGES[name]
     if name == "max_depth":
-        most = min(most, max_depth)
+        maximum = min(maximum, max_depth)
     if value is None and is_optional:
         return None
     takes_fractions = name in ("max_seconds", "delay_s")
     is_number = isinstance(value, int | float if takes_fractions else int) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:  # type: ignore[operator]
+    if not is_number or not minimum <= value <= maximum:  # type: ignore[operator]
         what = "a number" if takes_fractions else "a whole number"
-        raise BadInput(f"{name} must be {what} within its range", field=name, hint=f"write {least:.0f} to {most:.0f}")
+        raise BadInput(
+            f"{name} must be {what} within its range", field=name, hint=f"write {minimum:.0f} to {maximum:.0f}"
+        )
     return value

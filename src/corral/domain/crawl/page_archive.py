@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from corral.domain.crawl.item import ItemResult
 from corral.domain.redaction import is_secret_name, redact
-from corral.domain.secret import SHOWN
+from corral.domain.secret import REDACTED
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -18,7 +18,7 @@ _SECRET_HEADERS = frozenset({"cookie", "set-cookie", "set-cookie2", "authorizati
 
 
 # Upper limit of archived bytes in one report; larger pages go into separate reports.
-_TOLD_CHARS = 32 * 1024 * 1024
+_MAX_REPORT_CHARS = 32 * 1024 * 1024
 
 
 class ArchivedPage(NamedTuple):
@@ -62,14 +62,14 @@ def body_of(document: dict[str, Any]) -> bytes:
 
 
 def _redact_header(name: str, value: str) -> str:
-    return SHOWN if name.lower() in _SECRET_HEADERS or is_secret_name(name) else redact(value)
+    return REDACTED if name.lower() in _SECRET_HEADERS or is_secret_name(name) else redact(value)
 
 
 def split_by_size(ended: list[ItemResult]) -> tuple[list[ItemResult], list[ItemResult]]:
     """Split results into those that fit into a report and the rest."""
     total = 0
-    for count, each in enumerate(ended):
-        total += 0 if each.page is None else len(each.page["body"])
-        if count and total > _TOLD_CHARS:
+    for count, result in enumerate(ended):
+        total += 0 if result.page is None else len(result.page["body"])
+        if count and total > _MAX_REPORT_CHARS:
             return ended[:count], ended[count:]
     return ended, []

@@ -135,15 +135,15 @@ def crawl_payload(
 
 def seeds_of(plan: CrawlPlan) -> list[DiscoveredLink]:
     """Return the start URLs, each once in canonical form."""
-    found = {}
+    seeds = {}
     for url in plan.start_urls:
         target = parse_target(url, field="url")
         key = url_key(target, plan.counting_params)
         seed = DiscoveredLink(canonical_url(target), short_key(key), target.authority, 0)
         if plan.listing is not None:
             seed = seed._replace(key=listing_key(key), kind=listing_kind(ListPosition(1)))
-        found[seed.key] = seed
-    return [*found.values(), *_sitemaps(plan)]
+        seeds[seed.key] = seed
+    return [*seeds.values(), *_sitemaps(plan)]
 
 
 def _sitemaps(plan: CrawlPlan) -> list[DiscoveredLink]:

@@ -42,7 +42,7 @@ class Refusal(StrEnum):
     NOT_A_PAGE = "not_a_page"  # decided by the answer
     EXCLUDED = "excluded"
     NOT_INCLUDED = "not_included"
-    NOFOLLOW = "nofollow"  # the page asks for it; the only rule that does not depend on the URL alone
+    NOFOLLOW = "nofollow"  # requested by the page; the only rule that does not depend on the URL alone
 
 
 @dataclass(frozen=True)
@@ -98,12 +98,12 @@ class Scope:
     @cached_property
     def _spellings(self) -> frozenset[str]:
         """Return the start URLs as pages link to them: over http and https, with and without a trailing slash."""
-        found = set()
+        spellings = set()
         for start in self.starts:
             for scheme in DEFAULT_PORTS:
-                place, mark, query = f"{scheme}{start[start.index(':') :]}".partition("?")
-                found |= {f"{bare}{mark}{query}" for bare in (place, place.rstrip("/"), place.rstrip("/") + "/")}
-        return frozenset(found)
+                path, mark, query = f"{scheme}{start[start.index(':') :]}".partition("?")
+                spellings |= {f"{bare}{mark}{query}" for bare in (path, path.rstrip("/"), path.rstrip("/") + "/")}
+        return frozenset(spellings)
 
     @cached_property
     def _homes(self) -> tuple["_Home", ...]:
@@ -214,8 +214,8 @@ def _mode(value: object, field: str) -> ScopeMode:
     try:
         return ScopeMode(str(value))
     except ValueError:
-        known = ", ".join(ScopeMode)
-        raise BadInput(f"unknown scope {str(value)[:80]!r}", field=field, hint=f"write one of {known}") from None
+        modes = ", ".join(ScopeMode)
+        raise BadInput(f"unknown scope {str(value)[:80]!r}", field=field, hint=f"write one of {modes}") from None
 
 
 def _depth(value: object, field: str) -> int:
@@ -224,20 +224,20 @@ def _depth(value: object, field: str) -> int:
     return value
 
 
-def _texts(value: object, field: str, most: int) -> tuple[str, ...]:
+def _texts(value: object, field: str, max_entries: int) -> tuple[str, ...]:
     if value is None:
         return ()
     if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
         raise BadInput(f"{field} must be a list of strings", field=field, hint='write it as ["…", "…"]')
-    if len(value) > most:
-        raise BadInput(f"{len(value)} entries, more than {most}", field=field, hint="combine or drop some")
+    if len(value) > max_entries:
+        raise BadInput(f"{len(value)} entries, more than {max_entries}", field=field, hint="combine or drop some")
     return tuple(value)
 
 
 def _patterns(value: object, field: str) -> tuple[str, ...]:
     texts = _texts(value, field, MAX_PATTERNS)
-    for place, text in enumerate(texts):
-        parse_pattern(text, f"{field}[{place}]")
+    for index, text in enumerate(texts):
+        parse_pattern(text, f"{field}[{index}]")
     return tuple(dict.fromkeys(texts))
 
 

@@ -13,7 +13,7 @@
 from collections.abc import Sequence
 from datetime import date
 
-_KEYWORD, _MOST_KEYWORDS = 3.0, 3
+_KEYWORD, _MAX_KEYWORDS = 3.0, 3
 _QUERY = 0.5
 _FOLDER, _FREE_FOLDERS = 0.25, 3
 _FRESH = ((7, 0.5), (30, 0.25))  # days, points
@@ -31,12 +31,12 @@ def score_of(
     """Return the score of a canonical URL. `keywords` are in lower case."""
     path_at = url.find("/", 8)
     path, _, query = url[path_at:].lower().partition("?")
-    said = f"{path} {query} {text.lower()}"
-    named = sum(keyword in said for keyword in keywords)
+    words = f"{path} {query} {text.lower()}"
+    named = sum(keyword in words for keyword in keywords)
     folders = path.count("/") - _FREE_FOLDERS
     return (
         -depth
-        + _KEYWORD * min(named, _MOST_KEYWORDS)
+        + _KEYWORD * min(named, _MAX_KEYWORDS)
         + (0.0 if priority is None else priority - 0.5)
         + _freshness(age_days)
         - (_QUERY if query else 0.0)

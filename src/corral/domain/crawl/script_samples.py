@@ -1,8 +1,8 @@
-"""Whether scripts add content to the pages of a crawl: learned from a few pages that are read with and without them.
+"""Learn whether scripts add content to the pages of a crawl, from a few pages that are read with and without scripts.
 
-Nothing in the text of a script proves what it adds. A page whose scripts could add content is a *sample*: it is read
-over HTTP and in the browser, and the two are compared. The verdict holds for its template. Pages with the same scripts
-share samples, so that a site with a template for every page costs few of them.
+The text of a script does not prove what it adds. A page whose scripts could add content is a *sample*: it is read over
+HTTP and in the browser, and the two results are compared. The verdict applies to its template. Pages with the same
+scripts share samples, so that a site with a template for every page needs few of them.
 """
 
 import json
@@ -21,7 +21,7 @@ _MAX_BLOCKS = 400
 _NEAR = 0.6
 _LONG = 15
 _LOST = 0.5
-# Not what the page says, but how it was read; `text` is the beginning of `full_text`.
+# Fields about the visit instead of the content; `text` is the beginning of `full_text`.
 _ABOUT = frozenset({"url", "text", "depth", "http_status", "source", "timestamp", "cut", "outlinks", "change"}) | {
     *("word_count", "char_count", "retry_attempt", "scrape_duration"),
 }
@@ -32,7 +32,7 @@ _LINE_NUMBER = re.compile(r"\d{1,5}")
 
 @dataclass(frozen=True, slots=True)
 class Insertion:
-    """What the browser showed beyond the plain answer."""
+    """The content of the rendered page that the plain answer lacks."""
 
     links: frozenset[str] = frozenset()
     blocks: frozenset[str] = frozenset()
@@ -84,27 +84,27 @@ class ScriptSamples:
     vain: int = 0
     _templates: "OrderedDict[str, _Template]" = field(default_factory=OrderedDict)
     _signatures: "OrderedDict[str, _Signature]" = field(default_factory=OrderedDict)
-    _known: dict[tuple[str, str], None] = field(default_factory=dict)  # by signature: what was added before
+    _known: dict[tuple[str, str], None] = field(default_factory=dict)  # by signature: content that scripts added before
 
     def adds_content(self, template: str) -> bool:
         """True if the last sample of a template gained something."""
-        known = self._templates.get(template)
-        return known is not None and known.gains > 0
+        counts = self._templates.get(template)
+        return counts is not None and counts.gains > 0
 
     def is_unchecked(self, template: str) -> bool:
-        """True if no sample speaks for a template, because there were too many that gained nothing."""
-        known = self._templates.get(template)
-        return self.vain >= self.limits.vain and (known is None or not known.samples)
+        """True if a template has no sample, because too many samples gained nothing."""
+        counts = self._templates.get(template)
+        return self.vain >= self.limits.vain and (counts is None or not counts.samples)
 
     def wants(self, template: str, signs: ScriptSigns, *, is_likely: bool) -> bool:
         """Count a page whose scripts could add content; return whether it is a sample."""
-        known = self._template(template)
-        known.pages += 1
-        is_wanted = self._is_sample(known, signs, is_likely=is_likely)
+        counts = self._template(template)
+        counts.pages += 1
+        is_wanted = self._is_sample(counts, signs, is_likely=is_likely)
         if is_wanted:
-            known.samples += 1
-        elif known.samples:
-            known.plain += 1
+            counts.samples += 1
+        elif counts.samples:
+            counts.plain += 1
         return is_wanted
 
     def note(self, template: str, signs: ScriptSigns, insertion: Insertion) -> "SampleVerdict":
@@ -112,37 +112,37 @@ class ScriptSamples:
 
         A banner or a menu that scripts add to every page is content of the first one only: the others gain nothing.
         """
-        known = self._template(template)
+        counts = self._template(template)
         new = insertion.without({each for each in insertion.texts if (signs.signature, each) in self._known})
         self._known.update(dict.fromkeys((signs.signature, each) for each in new.texts))
         while len(self._known) > _MAX_KNOWN:
             del self._known[next(iter(self._known))]
         if not new.is_content:
             self.vain += 1
-            known.quiet += 1
-            known.gains = 0
+            counts.quiet += 1
+            counts.gains = 0
             return SampleVerdict(insertion.is_content)
         self._signature(signs.signature).sampled -= 1
-        missed, known.plain = known.plain, 0
-        known.quiet = 0
-        known.gains += 1
+        missed, counts.plain = counts.plain, 0
+        counts.quiet = 0
+        counts.gains += 1
         return SampleVerdict(True, missed)
 
     def note_failure(self) -> None:
         """Count a sample that the browser could not read."""
         self.vain += 1
 
-    def _is_sample(self, known: _Template, signs: ScriptSigns, *, is_likely: bool) -> bool:
+    def _is_sample(self, counts: _Template, signs: ScriptSigns, *, is_likely: bool) -> bool:
         limits = self.limits
-        if known.gains:
+        if counts.gains:
             return True
         if self.vain >= limits.vain:
             return False
-        if not known.samples:
+        if not counts.samples:
             return self._is_first(signs, is_likely=is_likely)
-        if known.quiet < limits.samples and self._signature(signs.signature).sampled <= limits.templates:
+        if counts.quiet < limits.samples and self._signature(signs.signature).sampled <= limits.templates:
             return True
-        return known.pages in limits.checks
+        return counts.pages in limits.checks
 
     def _is_first(self, signs: ScriptSigns, *, is_likely: bool) -> bool:
         """Return whether the first page of a template is a sample: not if enough pages had the same scripts."""
@@ -154,30 +154,30 @@ class ScriptSamples:
         return shared.passed in self.limits.checks
 
     def _template(self, template: str) -> _Template:
-        known = self._templates.setdefault(template, _Template())
+        counts = self._templates.setdefault(template, _Template())
         while len(self._templates) > _MAX_TEMPLATES:
             self._templates.popitem(last=False)
-        return known
+        return counts
 
     def _signature(self, signature: str) -> _Signature:
-        known = self._signatures.setdefault(signature, _Signature())
+        counts = self._signatures.setdefault(signature, _Signature())
         while len(self._signatures) > _MAX_TEMPLATES:
             self._signatures.popitem(last=False)
-        return known
+        return counts
 
 
 def compare(rendered: ItemResult, fetched: ItemResult) -> Insertion:
     """Return what only the rendered page has: links to follow, values of fields, and text.
 
-    A text counts by its blocks. One that stands in the plain page, or hardly differs from a block that is gone from it,
-    is not new: scripts build tables of contents, set formulas and number the lines of code.
+    Text is compared by blocks. A block that the plain page contains, or that hardly differs from a block that has
+    disappeared, is not new: scripts build tables of contents, typeset formulas and number the lines of code.
     """
     had = {link.key for link in fetched.found}
     links = frozenset(f"link {link.key}" for link in rendered.found if link.key not in had and link.reason is None)
     documents = _document(fetched.record), _document(rendered.record)
     before, after = (_blocks(document) for document in documents)
     if sum(map(len, after)) < _LOST * sum(map(len, before)):
-        return Insertion(links)  # the scripts took the page away
+        return Insertion(links)  # the scripts removed most of the page
     return Insertion(links, _find_fresh(before, after), _find_fuller(*documents))
 
 
@@ -190,8 +190,8 @@ def unite(rendered: ItemResult, fetched: ItemResult) -> ItemResult:
 
 
 def _find_fresh(before: list[str], after: list[str]) -> frozenset[str]:
-    lines, whole, shown = frozenset(before), "\n".join(before), frozenset(after)
-    gone = [frozenset(_TOKEN.findall(each)) for each in before if each not in shown]
+    lines, whole, rendered = frozenset(before), "\n".join(before), frozenset(after)
+    gone = [frozenset(_TOKEN.findall(each)) for each in before if each not in rendered]
     fresh = []
     for block in after:
         if block in lines or (len(block) >= _LONG and block in whole) or _LINE_NUMBER.fullmatch(block):
@@ -228,18 +228,18 @@ def _document(record: object) -> dict[str, Any]:
 
 def _blocks(document: dict[str, Any]) -> list[str]:
     """Return the texts of a record, one for each line."""
-    found: list[str] = []
+    blocks: list[str] = []
     for name, value in document.items():
         if name not in _ABOUT:
-            _collect(value, found)
-    return found
+            _collect(value, blocks)
+    return blocks
 
 
-def _collect(value: object, found: list[str]) -> None:
+def _collect(value: object, blocks: list[str]) -> None:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
         for each in value:
-            _collect(each, found)
+            _collect(each, blocks)
     elif value is not None:
-        found += [" ".join(line.split()).lower() for line in str(value).splitlines() if line.strip()]
+        blocks += [" ".join(line.split()).lower() for line in str(value).splitlines() if line.strip()]

@@ -1,4 +1,4 @@
-"""What the scripts of a page look like, without running them."""
+"""Properties of the scripts of a page, found without running them."""
 
 import re
 from typing import NamedTuple
@@ -20,7 +20,7 @@ class ScriptSigns(NamedTuple):
 
 
 class ScriptFacts(NamedTuple):
-    """What the text of a script file says."""
+    """Properties found in the text of a script file."""
 
     loads_more: bool = False
     inserts: bool = False

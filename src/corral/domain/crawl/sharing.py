@@ -52,7 +52,7 @@ def host_key_of_template(name: str) -> str:
 
 
 def drop_hosts(by_name: Mapping[str, _Value], hosts: Collection[str]) -> dict[str, _Value]:
-    """Return the entries whose template or place is of none of these hosts."""
+    """Return the entries whose template, path or folder belongs to none of these hosts."""
     return {name: value for name, value in by_name.items() if host_key_of_template(name) not in hosts}
 
 
@@ -61,8 +61,8 @@ def assign_hosts(
 ) -> HostAssignment:
     """Divide the hosts with pages to read among the helpers that want work and the coordinator.
 
-    `free` hosts are dealt in turn, a few per round, because a faster worker asks again sooner. If no host is free, the
-    coordinator hands over some of the `busy` hosts that it is reading. An idle coordinator is served first.
+    `free` hosts are assigned in turn, a few per round, because a faster worker asks again sooner. If no host is free,
+    the coordinator hands over some of the `busy` hosts that it is reading. An idle coordinator is served first.
     """
     if not wanting:
         return HostAssignment({}, {})
@@ -96,5 +96,5 @@ def split_concurrency(concurrency: int, own: int, helpers: Mapping[int, int]) ->
 
 def count_helpers_to_start(*, hosts: int, pending: int, workers: int, pages_each: int, active: int) -> int:
     """Return how many more helpers are worth starting: each needs its own host, and the coordinator keeps one."""
-    most = min(workers - 1, pending // pages_each if pages_each else pending)
-    return max(0, min(most - active, hosts - 1))
+    max_helpers = min(workers - 1, pending // pages_each if pages_each else pending)
+    return max(0, min(max_helpers - active, hosts - 1))

@@ -65,24 +65,24 @@ def host_of(authority: str) -> str:
 def tally_results(ended: Iterable[tuple[str, ItemResult]]) -> list[Tally]:
     """Add up pages by host and result, in the same order for every writer."""
     sums: dict[tuple[str, str, str], list[int]] = {}
-    for authority, each in ended:
-        if each.state in (ItemState.LEASED, ItemState.DEFERRED) or not each.counts:
+    for authority, result in ended:
+        if result.state in (ItemState.LEASED, ItemState.DEFERRED) or not result.counts:
             continue  # the item is reported in several parts, or still waits: it has not ended
-        kind = (each.reason or "").partition(":")[0]
-        sum_ = sums.setdefault((host_of(authority), each.state.value, kind), [0] * 7)
+        kind = (result.reason or "").partition(":")[0]
+        sum_ = sums.setdefault((host_of(authority), result.state.value, kind), [0] * 7)
         numbers = (
-            1, each.size, each.took_ms, each.requests, each.browser_ms, each.cpu_ms, each.proxy_nanos,
+            1, result.size, result.took_ms, result.requests, result.browser_ms, result.cpu_ms, result.proxy_nanos,
         )  # fmt: skip
-        sum_[:] = [one + two for one, two in zip(sum_, numbers, strict=True)]
+        sum_[:] = [total + number for total, number in zip(sum_, numbers, strict=True)]
     return [Tally(host, ItemState(state), kind, *sums[host, state, kind]) for host, state, kind in sorted(sums)]
 
 
 def statistics_of(host: str, tallies: Iterable[Tally], seen_at: int) -> SiteStatistics:
     by_state: dict[ItemState, Counter[str]] = {state: Counter() for state in ItemState}
     spent = Spent()
-    for each in tallies:
-        by_state[each.state][each.kind] += each.pages
-        spent = spent.plus(each.spent)
+    for tally in tallies:
+        by_state[tally.state][tally.kind] += tally.pages
+        spent = spent.plus(tally.spent)
     return SiteStatistics(
         host,
         by_state[ItemState.DONE].total(),

@@ -18,8 +18,8 @@ TRAP_FIELD = "avoid_traps"
 
 def count_omissions(reasons: Mapping[str, int], links_dropped: int) -> dict[str, int]:
     """Count the URLs that built-in rules left out, by rule. Depth, patterns and budgets are rules of the caller."""
-    found = {reason: count for reason, count in reasons.items() if _is_ours(reason) and count}
-    return {**found, LINKS_DROPPED: links_dropped} if links_dropped else found
+    omitted = {reason: count for reason, count in reasons.items() if _is_ours(reason) and count}
+    return {**omitted, LINKS_DROPPED: links_dropped} if links_dropped else omitted
 
 
 def _is_ours(reason: str) -> bool:

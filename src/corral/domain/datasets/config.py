@@ -1,4 +1,4 @@
-"""The configuration of a dataset build: a YAML or JSON document, read with every problem named."""
+"""The configuration of a dataset build: a YAML or JSON document. Every problem is reported."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class DatasetConfig:
     options: DatasetOptions
 
     def category_of(self, text: str) -> tuple[str, str] | None:
-        """The first category with a keyword, or its own name, in the text; with the keyword."""
+        """Return the first category whose name or keyword is in the text, with the word that matched."""
         words = f" {_plain(text)} "
         for category, keywords in self.categories.items():
             for keyword in (*keywords, category):
@@ -64,7 +64,7 @@ def parse_config(document: Any, where: str) -> DatasetConfig:
 
 
 def fingerprint(value: Any) -> str:
-    """The same for equal JSON documents."""
+    """Return a hash that is the same for equal JSON documents."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -81,14 +81,14 @@ def _read_name(reader: ConfigReader) -> str:
 
 
 def _read_categories(reader: ConfigReader) -> dict[str, tuple[str, ...]]:
-    given = reader.document.get("categories")
-    if not isinstance(given, Mapping) or not given:
+    listing = reader.document.get("categories")
+    if not isinstance(listing, Mapping) or not listing:
         reader.complain("categories", "is missing; write a category with its keywords, such as cats: [tabby cat]")
         return {}
-    if len(given) > MAX_CATEGORIES:
-        reader.complain("categories", f"has {len(given)} entries; at most {MAX_CATEGORIES} are allowed")
-    found: dict[str, tuple[str, ...]] = {}
-    for category, listed in given.items():
+    if len(listing) > MAX_CATEGORIES:
+        reader.complain("categories", f"has {len(listing)} entries; at most {MAX_CATEGORIES} are allowed")
+    categories: dict[str, tuple[str, ...]] = {}
+    for category, listed in listing.items():
         if not isinstance(category, str) or not _NAME.fullmatch(category) or category != category.strip():
             reader.complain(f"categories.{category}", "is no name of a category; use letters, digits, spaces and . _ -")
             continue
@@ -96,37 +96,37 @@ def _read_categories(reader: ConfigReader) -> dict[str, tuple[str, ...]]:
         if not isinstance(keywords, list) or not all(isinstance(each, str) and each.strip() for each in keywords):
             reader.complain(f"categories.{category}", "has to be a list of keywords")
             continue
-        found[category] = tuple(dict.fromkeys(keyword.strip() for keyword in keywords))
-    return found
+        categories[category] = tuple(dict.fromkeys(keyword.strip() for keyword in keywords))
+    return categories
 
 
 def _read_sources(reader: ConfigReader, categories: Mapping[str, Any]) -> tuple[ImageSource, ...]:
-    given = reader.document.get("sources")
-    if not isinstance(given, list) or not given:
+    entries = reader.document.get("sources")
+    if not isinstance(entries, list) or not entries:
         reader.complain("sources", "is missing; write a list such as [{type: pages, urls: [https://example.com]}]")
         return ()
-    found = []
-    for place, each in enumerate(given):
-        if not isinstance(each, Mapping):
-            reader.complain(f"sources[{place}]", "is no mapping; it needs a type")
+    sources = []
+    for index, entry in enumerate(entries):
+        if not isinstance(entry, Mapping):
+            reader.complain(f"sources[{index}]", "is no mapping; it needs a type")
             continue
-        source = read_source(reader.inner(each, f"sources[{place}]"), categories)
+        source = read_source(reader.inner(entry, f"sources[{index}]"), categories)
         if source is not None:
-            found.append(source)
-    return tuple(found)
+            sources.append(source)
+    return tuple(sources)
 
 
 _OPTION_KEYS = tuple(DatasetOptions.__dataclass_fields__)
 
 
 def _read_options(reader: ConfigReader, name: str) -> DatasetOptions:
-    given = reader.document.get("options")
-    if given is None:
-        given = {}
-    if not isinstance(given, Mapping):
+    document = reader.document.get("options")
+    if document is None:
+        document = {}
+    if not isinstance(document, Mapping):
         reader.complain("options", "is no mapping")
-        given = {}
-    options = reader.inner(given, "options")
+        document = {}
+    options = reader.inner(document, "options")
     options.refuse_unknown(_OPTION_KEYS)
     usual = DatasetOptions("")
     size = _read_size(options)
@@ -156,10 +156,10 @@ def _read_options(reader: ConfigReader, name: str) -> DatasetOptions:
 
 
 def _read_size(options: ConfigReader) -> tuple[int, int] | None:
-    given = options.document.get("image_size")
-    if given is None:
+    size = options.document.get("image_size")
+    if size is None:
         return None
-    sides = given if isinstance(given, list) else [given, given]
+    sides = size if isinstance(size, list) else [size, size]
     are_numbers = all(isinstance(side, int) and not isinstance(side, bool) for side in sides)
     if len(sides) != 2 or not are_numbers or not all(1 <= side <= MAX_SIDE for side in sides):
         options.complain("image_size", f"has to be one number or [width, height], from 1 to {MAX_SIDE}")
@@ -168,16 +168,16 @@ def _read_size(options: ConfigReader) -> tuple[int, int] | None:
 
 
 def _read_duplicates(options: ConfigReader) -> DuplicateRule:
-    given, usual = options.document.get("deduplicate"), DuplicateRule()
-    if given is None:
+    value, usual = options.document.get("deduplicate"), DuplicateRule()
+    if value is None:
         return usual
-    if given is False:  # YAML reads a bare `off` as this
+    if value is False:  # YAML reads a bare `off` as this
         return DuplicateRule(DuplicateMode.OFF)
-    if not isinstance(given, Mapping):
+    if not isinstance(value, Mapping):
         return DuplicateRule(options.choice("deduplicate", DuplicateMode, usual.mode))
-    rule = options.inner(given, "deduplicate")
+    rule = options.inner(value, "deduplicate")
     rule.refuse_unknown(("mode", "distance", "action"))
-    mode = DuplicateMode.OFF if given.get("mode") is False else rule.choice("mode", DuplicateMode, usual.mode)
+    mode = DuplicateMode.OFF if value.get("mode") is False else rule.choice("mode", DuplicateMode, usual.mode)
     return DuplicateRule(
         mode,
         rule.number("distance", usual.distance, 0, MAX_DISTANCE),

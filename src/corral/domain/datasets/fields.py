@@ -1,4 +1,4 @@
-"""Reads the values of a configuration document and collects what is wrong with them."""
+"""Read the values of a configuration document, and collect their problems."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -85,9 +85,9 @@ class ConfigReader:
         value = self.document.get(name)
         if value is None:
             return usual
-        given = value if isinstance(value, list) else [value]
-        unknown = [each for each in given if not isinstance(each, str) or each not in set(kind)]
+        values = value if isinstance(value, list) else [value]
+        unknown = [each for each in values if not isinstance(each, str) or each not in set(kind)]
         if unknown:
             self.complain(name, f"has {', '.join(map(repr, unknown))}; the values are {', '.join(kind)}")
             return usual
-        return tuple(dict.fromkeys(kind(each) for each in given))
+        return tuple(dict.fromkeys(kind(each) for each in values))

@@ -1,4 +1,4 @@
-"""One image of a dataset: where it came from, what is known of it, and its state."""
+"""One image of a dataset: its origin, its facts and its state."""
 
 import hashlib
 from enum import StrEnum
@@ -9,18 +9,18 @@ import msgspec
 
 class ImageState(StrEnum):
     PENDING = "pending"
-    LEASED = "leased"  # taken by the run that downloads
+    LEASED = "leased"  # held by the run that downloads it
     DOWNLOADED = "downloaded"
     FAILED = "failed"  # the download failed for good
-    REFUSED = "refused"  # a rule kept it from being downloaded
+    REFUSED = "refused"  # a rule forbids its download
     QUARANTINED = "quarantined"  # downloaded, but not valid
     DUPLICATE = "duplicate"
     KEPT = "kept"  # part of the dataset
 
 
-# The image has been downloaded.
+# States of images that have been downloaded.
 STORED = (ImageState.DOWNLOADED, ImageState.QUARANTINED, ImageState.DUPLICATE, ImageState.KEPT)
-# Results that make a build partial: the caller did not ask for these.
+# States that make a build partial, because the caller did not request them.
 LEFT_OUT = (ImageState.FAILED, ImageState.REFUSED, ImageState.QUARANTINED)
 
 
@@ -41,12 +41,12 @@ class FoundImage(msgspec.Struct, frozen=True, array_like=True):
 
 
 def image_key(url: str) -> str:
-    """One address is one image, whatever pages show it."""
+    """Return the key of an image: one address is one image, whichever pages show it."""
     return hashlib.sha256(url.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 class ImageFacts(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What decoding found out about the bytes of an image."""
+    """The results of decoding the bytes of an image."""
 
     sha256: str = ""
     size: int = 0
@@ -64,7 +64,7 @@ class ImageFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     brightness: float = 0.0
     contrast: float = 0.0
     sharpness: float = 0.0
-    # What is stored: the bytes as they came, or the resized image.
+    # The stored image: the bytes as received, or the resized image.
     out_format: str = ""
     out_width: int = 0
     out_height: int = 0
@@ -72,8 +72,8 @@ class ImageFacts(msgspec.Struct, frozen=True, omit_defaults=True):
     out_size: int = 0
 
 
-class PackPlace(NamedTuple):
-    """Where the bytes of an image are: a pack file, and the part of it."""
+class PackLocation(NamedTuple):
+    """The location of the bytes of an image: a pack file, and the range in it."""
 
     pack: str
     start: int
@@ -105,12 +105,12 @@ class ImageRow(msgspec.Struct, frozen=True, array_like=True):
     facts: ImageFacts
 
     @property
-    def place(self) -> PackPlace:
-        return PackPlace(self.pack, self.start, self.size)
+    def location(self) -> PackLocation:
+        return PackLocation(self.pack, self.start, self.size)
 
 
 class ImageResult(msgspec.Struct, frozen=True, array_like=True):
-    """What became of one image of a batch."""
+    """The result of one image of a batch."""
 
     key: str
     state: str
@@ -144,7 +144,7 @@ class NearPair(msgspec.Struct, frozen=True, array_like=True):
 
 
 def describe_state(counts: list[tuple[str, str, int]]) -> dict[str, Any]:
-    """Counts by state and by reason, as documents show them."""
+    """Return the counts by state and by reason, as documents contain them."""
     states: dict[str, int] = {}
     reasons: dict[str, int] = {}
     for state, reason, count in counts:

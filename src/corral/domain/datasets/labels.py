@@ -47,7 +47,7 @@ def _document(
 
 
 def _coco(name: str, categories: Sequence[str], entries: Sequence[Entry], numbers: Mapping[str, int]) -> dict[str, Any]:
-    """COCO numbers from 1. The annotation of a class covers the whole image."""
+    """Return the labels in the COCO format, which numbers from 1. Each annotation covers the whole image."""
     images, annotations = [], []
     for number, entry in enumerate(entries, 1):
         width, height = entry["width"], entry["height"]
@@ -81,7 +81,7 @@ def _coco(name: str, categories: Sequence[str], entries: Sequence[Entry], number
 
 
 def _yolo(categories: Sequence[str], numbers: Mapping[str, int]) -> dict[str, str]:
-    """The classes. YOLO classification reads the class of an image from its folder: see exports/yolo.py."""
+    """Return the class files. YOLO classification reads the class of an image from its folder: see exports/yolo.py."""
     names = "".join(f"  {number}: {_quote(category)}\n" for category, number in numbers.items())
     return {
         "yolo/data.yaml": f"path: ../../yolo\ntrain: train\nval: val\nnc: {len(categories)}\nnames:\n{names}",
@@ -98,7 +98,7 @@ def _csv(entries: Iterable[Entry], numbers: Mapping[str, int]) -> str:
 
 
 def _yaml(document: Mapping[str, Any]) -> str:
-    """JSON texts and numbers are YAML, too: only the structure is written in its own way."""
+    """Write YAML. JSON texts and numbers are valid YAML, so only the structure is written differently."""
     lines = [f"dataset: {_quote(document['dataset'])}", "classes:"]
     lines += [f"  - {_quote(each)}" for each in document["classes"]]
     lines.append("images:" if document["images"] else "images: []")

@@ -16,12 +16,12 @@ def file_name(row: ImageRow) -> str:
 
 
 def image_path(row: ImageRow) -> str:
-    """The path of an image inside an export."""
+    """Return the path of an image inside an export."""
     return f"{row.category}/{file_name(row)}"
 
 
 def manifest_entry(row: ImageRow) -> dict[str, Any]:
-    """Everything that follows from the inputs. Runs and times are in the lineage, not here."""
+    """Return everything that follows from the inputs. Runs and times belong to the lineage."""
     facts = row.facts
     return {
         "key": row.key,
@@ -51,7 +51,7 @@ def manifest_line(entry: dict[str, Any]) -> bytes:
 
 
 def hash_manifest(lines: Iterable[bytes]) -> str:
-    """Of the lines in the order of their keys."""
+    """Return the hash of the lines, which come in the order of their keys."""
     digest = hashlib.sha256()
     for line in lines:
         digest.update(line)
@@ -59,7 +59,7 @@ def hash_manifest(lines: Iterable[bytes]) -> str:
 
 
 def lineage_entry(row: ImageRow) -> dict[str, Any]:
-    """From the image to its page and to the run that downloaded it, with what became of it."""
+    """Return the origin of an image (page, source and the run that downloaded it) and its state."""
     entry: dict[str, Any] = {"key": row.key, "url": row.url, "page_url": row.page_url, "source": row.source}
     entry |= {"run_id": row.run_id, "state": row.state, "reason": row.reason}
     if row.duplicate_of:

@@ -1,7 +1,7 @@
 """An index of 64-bit hashes that finds those within a distance without comparing all pairs.
 
 A hash is cut into four parts of 16 bits. Two hashes that differ in at most `d` bits differ in at most `d // 4` bits in
-one of the parts, so it is enough to look up the parts of the asked hash with up to that many bits changed.
+one of the parts. It is therefore enough to look up the parts of a hash with up to that many bits changed.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +18,7 @@ class HashIndex:
         self._masks = tuple(_changes(distance // PARTS))
         self._buckets: tuple[dict[int, list[int]], ...] = tuple({} for _ in range(PARTS))
         self._hashes: list[int] = []
-        self.compared = 0  # candidates looked at, for measurements
+        self.compared = 0  # number of candidates compared, for measurements
 
     def __len__(self) -> int:
         return len(self._hashes)
@@ -27,17 +27,17 @@ class HashIndex:
         """Add a hash; return its number."""
         number = len(self._hashes)
         self._hashes.append(value)
-        for place, bucket in enumerate(self._buckets):
-            bucket.setdefault(value >> (place * _PART_BITS) & _PART_MASK, []).append(number)
+        for index, bucket in enumerate(self._buckets):
+            bucket.setdefault(value >> (index * _PART_BITS) & _PART_MASK, []).append(number)
         return number
 
     def find(self, value: int) -> list[tuple[int, int]]:
         """Return number and distance of every added hash within the distance, by number."""
         candidates: set[int] = set()
-        for place, bucket in enumerate(self._buckets):
-            part = value >> (place * _PART_BITS) & _PART_MASK
+        for index, bucket in enumerate(self._buckets):
+            part = value >> (index * _PART_BITS) & _PART_MASK
             if len(bucket) < len(self._masks):
-                # Fewer values than changes: go through the values instead.
+                # With fewer values than masks, comparing all values is cheaper.
                 bits = self._distance // PARTS
                 hits: Iterable[list[int]] = (
                     numbers for other, numbers in bucket.items() if (other ^ part).bit_count() <= bits
@@ -47,12 +47,12 @@ class HashIndex:
             for numbers in hits:
                 candidates.update(numbers)
         self.compared += len(candidates)
-        hashes, most = self._hashes, self._distance
+        hashes, max_distance = self._hashes, self._distance
         found = [(number, (hashes[number] ^ value).bit_count()) for number in candidates]
-        return sorted((number, far) for number, far in found if far <= most)
+        return sorted((number, far) for number, far in found if far <= max_distance)
 
 
 def _changes(bits: int) -> Iterator[int]:
     for count in range(bits + 1):
-        for places in combinations(range(_PART_BITS), count):
-            yield sum(1 << place for place in places)
+        for positions in combinations(range(_PART_BITS), count):
+            yield sum(1 << position for position in positions)

@@ -45,7 +45,7 @@ class ExportFormat(StrEnum):
 class ResizeMode(StrEnum):
     FIT = "fit"  # keep the proportions, within the size
     PAD = "pad"  # the same, with a border up to the size
-    CROP = "crop"  # fill the size, cut what is beyond it
+    CROP = "crop"  # fill the size, and crop the rest
     STRETCH = "stretch"  # exactly the size
 
 
@@ -116,19 +116,19 @@ class DatasetOptions:
 
 @dataclass(frozen=True, slots=True)
 class ImageRecipe:
-    """What is done with the bytes of an image; images with another recipe are processed again."""
+    """How the bytes of an image are processed; images with another recipe are processed again."""
 
     size: tuple[int, int] | None
     resize: ResizeMode
     format: OutputFormat
     quality: int
     max_pixels: int
-    decodes: bool = True  # False looks at the header only
+    decodes: bool = True  # False reads the header only
     inspects: bool = False  # measures sharpness, too
 
     @property
     def thoroughness(self) -> int:
-        """0 for a look at the header, 1 for a decoded image, 2 with all measurements."""
+        """Return 0 if only the header is read, 1 for a decoded image, 2 with all measurements."""
         return 2 if self.inspects else int(self.decodes)
 
     @property

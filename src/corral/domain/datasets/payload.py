@@ -12,7 +12,7 @@ _LONGEST_S = 48 * 3600.0
 @dataclass(frozen=True)
 class DatasetPayload:
     config: dict[str, Any] = field(default_factory=dict)  # the configuration as it was at submission
-    root: str = "."  # where its relative paths begin
+    root: str = "."  # the base of its relative paths
     steps: tuple[str, ...] = ()  # empty: all of them
     trusted_hosts: tuple[str, ...] = ()  # may be reached although they are private
     may_execute: bool = False  # commands and functions of sources; only for builds started at the terminal
@@ -20,7 +20,7 @@ class DatasetPayload:
 
     @property
     def chosen_steps(self) -> tuple[DatasetStep, ...]:
-        """ValueError for a step that does not exist."""
+        """Return the steps to execute; raise ValueError for a step that does not exist."""
         return tuple(DatasetStep(name) for name in self.steps) or ALL_STEPS
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Decides whether a downloaded image is valid, at one of three levels."""
+"""Decide whether a downloaded image is valid, at one of three levels."""
 
 from corral.domain.datasets.image import ImageFacts
 from corral.domain.datasets.options import AnimationRule, DatasetOptions, ValidationLevel
@@ -18,7 +18,7 @@ def judge_image(facts: ImageFacts, options: DatasetOptions) -> str:
         return facts.broken or "no_image"
     if facts.broken and level is not ValidationLevel.FAST:
         return facts.broken
-    # Limits that the caller set, and that the header answers: every level applies them.
+    # Limits of the caller that only need the header: every level applies them.
     if facts.width * facts.height > options.max_pixels:
         return "too_many_pixels"
     if facts.width < options.min_width or facts.height < options.min_height:

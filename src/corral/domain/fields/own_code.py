@@ -1,6 +1,6 @@
 """Own code: a Python function `parse(page)` of the user that returns the records of a page.
 
-It travels as one more field recipe, so that it goes wherever the fields of a page go: jobs, crawls, URL patterns.
+It is passed as one more field recipe, so that it works wherever fields work: in jobs, crawls and URL patterns.
 """
 
 import ast
@@ -22,7 +22,7 @@ _HINT = "write `def parse(page): return {…}`"
 
 
 def make_parser(code: str, file: str = DEFAULT_FILE, *, field: str = "parse") -> FieldSpec:
-    """The recipe of own code, checked. `file` names the code in errors."""
+    """Return the checked recipe of own code. `file` names the code in errors."""
     name = PurePath(file).name
     if not name or len(name) > _MAX_FILE_CHARS or not name.isprintable():
         raise BadInput("the name of the file cannot be printed, or is too long", field=f"{field}.file")
@@ -32,31 +32,35 @@ def make_parser(code: str, file: str = DEFAULT_FILE, *, field: str = "parse") ->
 
 
 def parse_parser(document: Any, *, field: str = "parse") -> FieldSpec:
-    """The recipe of own code from `{code, file}`, or from the code alone."""
-    given = {"code": document} if isinstance(document, str) else document
-    if not isinstance(given, dict) or not isinstance(given.get("code"), str) or not set(given) <= {"code", "file"}:
+    """Parse the recipe of own code from `{code, file}`, or from the code alone."""
+    supplied = {"code": document} if isinstance(document, str) else document
+    if (
+        not isinstance(supplied, dict)
+        or not isinstance(supplied.get("code"), str)
+        or not set(supplied) <= {"code", "file"}
+    ):
         raise BadInput("parse is the text of a Python file, or an object with code and file", field=field, hint=_HINT)
-    return make_parser(given["code"], given.get("file") or DEFAULT_FILE, field=field)
+    return make_parser(supplied["code"], supplied.get("file") or DEFAULT_FILE, field=field)
 
 
 def check_code(spec: FieldSpec, *, field: str = "parse") -> None:
-    """BadInput with the line for code that cannot be compiled, and for code without a function `parse`."""
+    """Raise BadInput, with the line, for code that cannot be compiled or has no suitable function `parse`."""
     code, file = spec.code or "", spec.file or DEFAULT_FILE
     if len(code.encode("utf-8", "replace")) > MAX_CODE_BYTES:
         size = len(code.encode("utf-8", "replace"))
         hint = "install what it needs as a package on the workers, and import it"
         raise BadInput(f"{file} has {size} bytes, more than {MAX_CODE_BYTES}", field=field, hint=hint, code="own_code")
     tree = _parse(code, file, field)
-    found = [each for each in tree.body if FUNCTION in _names_of(each)]
-    if not found:
+    definitions = [each for each in tree.body if FUNCTION in _names_of(each)]
+    if not definitions:
         raise BadInput(f"{file} has no function parse", field=field, hint=_HINT, code="own_code")
-    last = found[-1]
+    last = definitions[-1]
     if isinstance(last, ast.AsyncFunctionDef):
-        told = f"{file}, line {last.lineno}: parse is a coroutine, and nothing awaits it"
-        raise BadInput(told, field=field, hint="write `def parse(page)`", code="own_code")
+        message = f"{file}, line {last.lineno}: parse is a coroutine, and nothing awaits it"
+        raise BadInput(message, field=field, hint="write `def parse(page)`", code="own_code")
     if isinstance(last, ast.FunctionDef) and not _takes_page(last.args):
-        told = f"{file}, line {last.lineno}: parse takes one argument, the page"
-        raise BadInput(told, field=field, hint=_HINT, code="own_code")
+        message = f"{file}, line {last.lineno}: parse takes one argument, the page"
+        raise BadInput(message, field=field, hint=_HINT, code="own_code")
 
 
 def compile_code(spec: FieldSpec) -> CodeType:
@@ -68,19 +72,19 @@ def compile_code(spec: FieldSpec) -> CodeType:
 def _parse(code: str, file: str, field: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape sequence is the author's business
+            warnings.simplefilter("ignore")  # warnings such as invalid escape sequences are left to the author
             tree = ast.parse(code, file)
             compile(tree, file, "exec", dont_inherit=True)
     except SyntaxError as error:
-        told = f"{file}, line {error.lineno or 1}: {error.msg}"
-        raise BadInput(told, field=field, code="own_code") from None
+        message = f"{file}, line {error.lineno or 1}: {error.msg}"
+        raise BadInput(message, field=field, code="own_code") from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise BadInput(f"{file} cannot be compiled: {error}", field=field, code="own_code") from None
     return tree
 
 
 def _names_of(statement: ast.stmt) -> set[str]:
-    """The names that a statement of the module defines."""
+    """Return the names that a statement of the module defines."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {statement.name}
     if isinstance(statement, ast.Import | ast.ImportFrom):
@@ -106,6 +110,6 @@ def without_parser(fields: Iterable[FieldSpec]) -> tuple[FieldSpec, ...]:
 
 
 def describe_parser(fields: Iterable[FieldSpec]) -> dict[str, str] | None:
-    """As a person sends it: `parse_parser` reads it."""
+    """Return own code in the form that `parse_parser` reads."""
     spec = parser_of(fields)
     return None if spec is None else {"file": spec.file or DEFAULT_FILE, "code": spec.code or ""}

@@ -1,4 +1,4 @@
-"""Fields as people write them, in a request or in a recipe file. Errors name the place of what is wrong."""
+"""Parse fields as users write them, in a request or in a recipe file. Errors name the path of the problem."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,12 +10,12 @@ from corral.domain.fields.rules import parse_rules
 from corral.domain.fields.spec import PAGE_FACTS, FieldSpec, walk
 
 MAX_NESTING = 5
-MAX_SPECS = 500  # those inside others and fallbacks counted
+MAX_SPECS = 500  # including nested fields and fallbacks
 MAX_FALLBACKS = 20
 _SELECTORS = ("css", "xpath", "jsonpath")
 _TEXTS = (*_SELECTORS, "attr", "regex", "join", "page", "bare", "locale", "type")
 _ALIASES = {"selector": "css", "any": "fallbacks"}
-_KNOWN = frozenset(
+_FIELD_KEYS = frozenset(
     {
         "name",
         *_TEXTS,
@@ -32,24 +32,24 @@ _KNOWN = frozenset(
         "optional",
     }
 )
-# A fallback is another way to the same value: what the value is and which rules it keeps is said once, by the field.
+# A fallback is another way to the same value: only the field itself declares the type and the rules.
 _NOT_IN_FALLBACKS = ("name", "type", "rules", "required", "optional", "fallbacks", "locale", "all")
 
 
-def parse_fields(given: Any, *, field: str = "fields") -> tuple[FieldSpec, ...]:
-    """Names, and names with recipes."""
-    if not isinstance(given, list | tuple) or not given:
+def parse_fields(entries: Any, *, field: str = "fields") -> tuple[FieldSpec, ...]:
+    """Parse a list of fields: bare names, and names with recipes."""
+    if not isinstance(entries, list | tuple) or not entries:
         raise BadInput("a list of at least one field is expected", field=field, hint='for example ["title", "price"]')
-    specs = tuple(parse_field(each, field=f"{field}.{place}") for place, each in enumerate(given))
+    specs = tuple(parse_field(each, field=f"{field}.{index}") for index, each in enumerate(entries))
     if sum(1 for _ in walk(specs)) > MAX_SPECS:
         raise BadInput(f"there are more than {MAX_SPECS} recipes in these fields", field=field)
     return specs
 
 
-def parse_field(given: Any, *, field: str, depth: int = 1) -> FieldSpec:
-    if isinstance(given, str):
-        return FieldSpec(_name(given, field))
-    document = _check_keys(given, field)
+def parse_field(entry: Any, *, field: str, depth: int = 1) -> FieldSpec:
+    if isinstance(entry, str):
+        return FieldSpec(_name(entry, field))
+    document = _check_keys(entry, field)
     name = _name(document.get("name"), field)
     spec = replace(_parse_recipe(document, field, depth), name=name)
     others = _parse_fallbacks(document, spec, field, depth)
@@ -58,33 +58,33 @@ def parse_field(given: Any, *, field: str, depth: int = 1) -> FieldSpec:
     return replace(spec, fallbacks=tuple(others))
 
 
-def _check_keys(given: Any, field: str) -> dict[str, Any]:
-    if not isinstance(given, Mapping):
+def _check_keys(entry: Any, field: str) -> dict[str, Any]:
+    if not isinstance(entry, Mapping):
         raise BadInput("a field is a name, or an object with a name", field=field, hint='{"name": "price", "css": …}')
     document: dict[str, Any] = {}
-    for key, value in given.items():
+    for key, value in entry.items():
         name = _ALIASES.get(key, key)
-        if name not in _KNOWN:
-            known = ", ".join(sorted(_KNOWN))
+        if name not in _FIELD_KEYS:
+            keys = ", ".join(sorted(_FIELD_KEYS))
             raise BadInput(
-                f"{str(key)[:80]!r} is not a key of a field", field=f"{field}.{key}", hint=f"known keys: {known}"
+                f"{str(key)[:80]!r} is not a key of a field", field=f"{field}.{key}", hint=f"known keys: {keys}"
             )
         if value is None:
             continue
         if name in document and document[name] != value:
-            raise BadInput(f"{key} and {name} say different things; give one of them", field=field)
+            raise BadInput(f"{key} and {name} contradict each other; give one of them", field=field)
         document[name] = value
     return document
 
 
-def _name(given: Any, field: str) -> str:
-    if not isinstance(given, str) or not given.strip():
+def _name(value: Any, field: str) -> str:
+    if not isinstance(value, str) or not value.strip():
         raise BadInput("a field has a blank name", field=field, hint="name it or remove it")
-    if given.strip() == PARSER_NAME:
+    if value.strip() == PARSER_NAME:
         raise BadInput(f"{PARSER_NAME} is the name of own code", field=field, hint="name the field otherwise")
-    if len(given) > 200 or not given.isprintable():
+    if len(value) > 200 or not value.isprintable():
         raise BadInput("a name has at most 200 printable characters", field=field)
-    return given
+    return value
 
 
 def _parse_recipe(document: dict[str, Any], field: str, depth: int) -> FieldSpec:
@@ -111,100 +111,100 @@ def _with_selector(spec: FieldSpec, kind: str, text: str) -> FieldSpec:
 def _with_objects(spec: FieldSpec, document: dict[str, Any], field: str, depth: int) -> FieldSpec:
     if "item" in document:
         item = document["item"]
-        found = {"css": item} if isinstance(item, str) else item
-        if not isinstance(found, Mapping) or len(found) != 1 or not set(found) <= set(_SELECTORS):
+        selector = {"css": item} if isinstance(item, str) else item
+        if not isinstance(selector, Mapping) or len(selector) != 1 or not set(selector) <= set(_SELECTORS):
             raise BadInput("item is a CSS selector, or an object with css, xpath or jsonpath", field=f"{field}.item")
         if spec.selector:
-            raise BadInput("item says where the objects are, and one selector is enough", field=f"{field}.item")
+            raise BadInput("item is already the selector of the objects; give one of them", field=f"{field}.item")
         if "fields" not in document:
-            raise BadInput("item needs fields, which are looked for in each match", field=f"{field}.item")
-        kind, text = next(iter(found.items()))
+            raise BadInput("item needs fields, which are read from each match", field=f"{field}.item")
+        kind, text = next(iter(selector.items()))
         spec = replace(_with_selector(spec, kind, _text(text, f"{field}.item")), all=True)
     if "fields" not in document:
         return spec
     if depth >= MAX_NESTING:
         raise BadInput(f"objects are nested more than {MAX_NESTING} levels deep", field=f"{field}.fields")
-    given = document["fields"]
-    if not isinstance(given, list | tuple) or not given:
+    entries = document["fields"]
+    if not isinstance(entries, list | tuple) or not entries:
         raise BadInput("a list of at least one field is expected", field=f"{field}.fields")
-    inner = tuple(parse_field(each, field=f"{field}.fields.{n}", depth=depth + 1) for n, each in enumerate(given))
+    inner = tuple(parse_field(each, field=f"{field}.fields.{n}", depth=depth + 1) for n, each in enumerate(entries))
     check_unique(inner, field=f"{field}.fields")
     return replace(spec, fields=inner)
 
 
 def _parse_fallbacks(document: dict[str, Any], spec: FieldSpec, field: str, depth: int) -> list[FieldSpec]:
-    given = document.get("fallbacks", ())
-    if not isinstance(given, list | tuple):
+    entries = document.get("fallbacks", ())
+    if not isinstance(entries, list | tuple):
         raise BadInput("fallbacks is a list of recipes", field=f"{field}.fallbacks")
-    found = []
-    for place, each in enumerate(given):
-        where = f"{field}.fallbacks.{place}"
-        other = _check_keys(each, where)
+    fallbacks = []
+    for index, entry in enumerate(entries):
+        where = f"{field}.fallbacks.{index}"
+        other = _check_keys(entry, where)
         for name in _NOT_IN_FALLBACKS:
             if name in other:
                 raise BadInput(
-                    f"a fallback has no {name} of its own", field=f"{where}.{name}", hint="say it once above"
+                    f"a fallback has no {name} of its own", field=f"{where}.{name}", hint="set it on the field itself"
                 )
         if not other:
-            raise BadInput("a fallback says where else to look", field=where, hint='{"css": …}, {"bare": "price"}')
+            raise BadInput("a fallback is empty", field=where, hint='{"css": …}, {"bare": "price"}')
         recipe = _parse_recipe({**other, "all": spec.all} if "item" not in other else other, where, depth)
-        found.append(replace(recipe, name=spec.name, type=spec.type, locale=spec.locale))
-    return found
+        fallbacks.append(replace(recipe, name=spec.name, type=spec.type, locale=spec.locale))
+    return fallbacks
 
 
 def check_unique(specs: Sequence[FieldSpec], *, field: str) -> None:
-    seen = set()
-    for place, spec in enumerate(specs):
-        if spec.name.strip() in seen:
-            told = f"the field {spec.name!r} is asked for twice"
-            raise BadInput(told, field=f"{field}.{place}", hint="remove one of them")
-        seen.add(spec.name.strip())
+    names = set()
+    for index, spec in enumerate(specs):
+        if spec.name.strip() in names:
+            message = f"the field {spec.name!r} is asked for twice"
+            raise BadInput(message, field=f"{field}.{index}", hint="remove one of them")
+        names.add(spec.name.strip())
 
 
-def _text(given: Any, field: str) -> str:
+def _text(value: Any, field: str) -> str:
     is_join = field.endswith(".join")
-    if not isinstance(given, str) or (not given and not is_join):
+    if not isinstance(value, str) or (not value and not is_join):
         raise BadInput("a text is expected", field=field)
-    return given
+    return value
 
 
 def _flag(document: dict[str, Any], name: str, field: str) -> bool:
-    given = document.get(name, False)
-    if not isinstance(given, bool):
+    value = document.get(name, False)
+    if not isinstance(value, bool):
         raise BadInput("true or false is expected", field=f"{field}.{name}")
-    return given
+    return value
 
 
 def _nth(document: dict[str, Any], field: str) -> int | None:
     chosen = [name for name in ("first", "last", "nth") if name in document and document[name] is not False]
     if len(chosen) > 1:
-        raise BadInput(f"{' and '.join(chosen)} choose a match, and one is enough", field=field)
+        raise BadInput(f"{' and '.join(chosen)} both choose a match; give one of them", field=field)
     for name, nth in (("first", 1), ("last", -1)):
         if _flag(document, name, field):
             return nth
-    given = document.get("nth")
-    if given is None:
+    value = document.get("nth")
+    if value is None:
         return None
-    if isinstance(given, bool) or not isinstance(given, int) or given == 0 or abs(given) > 10_000:
+    if isinstance(value, bool) or not isinstance(value, int) or value == 0 or abs(value) > 10_000:
         hint = "1 is the first match, -1 the last one"
         raise BadInput(
             "nth is a number from 1, or from -1 for matches counted from the end", field=f"{field}.nth", hint=hint
         )
-    return given
+    return value
 
 
 def _const(document: dict[str, Any], field: str) -> Any:
-    given = document.get("const")
-    if given is not None and not isinstance(given, str | int | float | bool):
+    value = document.get("const")
+    if value is not None and not isinstance(value, str | int | float | bool):
         raise BadInput("a constant is a text, a number, true or false", field=f"{field}.const")
-    return given
+    return value
 
 
 def _is_optional(document: dict[str, Any], field: str) -> bool:
-    """`optional: true` and `required: false` are the same."""
+    """Return whether the field is optional: `optional: true` and `required: false` mean the same."""
     is_required, is_optional = _flag(document, "required", field), _flag(document, "optional", field)
     if is_required and is_optional:
-        raise BadInput("required and optional say different things; give one of them", field=field)
+        raise BadInput("required and optional contradict each other; give one of them", field=field)
     return is_optional or document.get("required") is False
 
 
@@ -216,7 +216,7 @@ def _rules(document: dict[str, Any], field: str) -> dict[str, Any]:
 
 
 def _check(spec: FieldSpec, document: dict[str, Any], field: str, *, is_inside: bool) -> None:
-    """What does not go together, in the order in which a reader would notice it."""
+    """Raise BadInput for keys that exclude each other, the most obvious conflict first."""
     ways = [name for name in ("const", "page", "bare") if getattr(spec, name) is not None]
     if len(ways) > 1 or (ways and (spec.selector or spec.regex or spec.attr or spec.fields)):
         others = [name for name in (*_SELECTORS, "regex", "attr", "fields") if document.get(name)]
@@ -224,8 +224,8 @@ def _check(spec: FieldSpec, document: dict[str, Any], field: str, *, is_inside: 
     if spec.page is not None and spec.page not in PAGE_FACTS:
         raise BadInput(f"page is one of {', '.join(PAGE_FACTS)}", field=f"{field}.page")
     if spec.attr is not None and not spec.selector and not is_inside:
-        told = "attr takes an attribute of what css or xpath matches; give one of them too"
-        raise BadInput(told, field=field, hint='for example {"css": "a", "attr": "href"}')
+        message = "attr takes an attribute of what css or xpath matches; give one of them too"
+        raise BadInput(message, field=field, hint='for example {"css": "a", "attr": "href"}')
     if spec.fields:
         strange = [name for name in ("attr", "regex", "join", "type") if getattr(spec, name) is not None]
         if strange:

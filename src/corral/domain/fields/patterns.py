@@ -1,4 +1,4 @@
-"""Regular expressions of the user: checked when they are written, compiled in one way everywhere."""
+"""Regular expressions of the user: checked at submission, and compiled in the same way everywhere."""
 
 import re
 import warnings
@@ -9,7 +9,7 @@ MAX_PATTERN_CHARS = 1_000
 
 
 def check_pattern(pattern: str, *, field: str = "fields") -> str:
-    """The pattern as given, or BadInput saying where it cannot be read."""
+    """Return the pattern; raise BadInput with the position of the error if it cannot be compiled."""
     if len(pattern) > MAX_PATTERN_CHARS:
         raise _bad(f"the pattern has {len(pattern)} characters, more than {MAX_PATTERN_CHARS}", "shorten it", field)
     if not pattern:
@@ -28,7 +28,7 @@ def check_pattern(pattern: str, *, field: str = "fields") -> str:
 
 def compile_pattern(pattern: str) -> re.Pattern[str]:
     with warnings.catch_warnings():
-        # A warning that the meaning may change one day, such as of `[[`, is no reason to refuse a job.
+        # A warning that the meaning of `[[` may change in a later version is no reason to refuse a job.
         warnings.simplefilter("ignore", FutureWarning)
         return re.compile(pattern)
 

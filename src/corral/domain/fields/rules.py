@@ -1,4 +1,4 @@
-"""What a value of a field has to be like: present, long enough, in a range, one of some, of a form."""
+"""Rules for the values of a field: required, length, range, allowed values, pattern."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ from corral.domain.fields.patterns import check_pattern, compile_pattern
 MAX_ALLOWED = 1_000
 _MAX_PROBLEMS = 20
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
-# The number of a type that is stored as an object.
+# The key of the number in types that are stored as objects.
 _NUMBER_KEYS = ("amount", "value")
 Bound = int | float | str  # a number, or an ISO 8601 date, time or datetime
 Scalar = str | int | float | bool
@@ -35,7 +35,7 @@ class FieldRules:
         object.__setattr__(self, "allowed", tuple(self.allowed))  # a list where it was stored as JSON
 
     def document(self) -> dict[str, Any]:
-        """As it is stored: only the rules that are set."""
+        """Return the rules that are set, as they are stored."""
         named = {each.name: getattr(self, each.name) for each in fields(self)}
         document = {name: value for name, value in named.items() if value is not None and value is not False}
         document.pop("allowed")
@@ -43,16 +43,16 @@ class FieldRules:
 
 
 def parse_rules(document: Any, *, field: str = "rules") -> FieldRules | None:
-    """Rules from JSON or YAML, None without any; BadInput names the rule that is wrong."""
+    """Parse rules from JSON or YAML; None without any. BadInput names the wrong rule."""
     if document is None:
         return None
     if not isinstance(document, Mapping):
         raise _bad("rules are an object, such as {required: true, max_length: 80}", field)
-    known = {each.name for each in fields(FieldRules)}
+    names = {each.name for each in fields(FieldRules)}
     for key in document:
-        if key not in known:
+        if key not in names:
             raise _bad(
-                f"unknown rule {str(key)[:60]!r}; there are {', '.join(sorted(known))}", f"{field}.{str(key)[:60]}"
+                f"unknown rule {str(key)[:60]!r}; there are {', '.join(sorted(names))}", f"{field}.{str(key)[:60]}"
             )
     required = document.get("required")
     if required is not None and not isinstance(required, bool):
@@ -126,7 +126,7 @@ def _check_order(rules: FieldRules, field: str) -> None:
 
 
 def parse_moment(text: str) -> datetime | time | None:
-    """A date, time or datetime of ISO 8601; the first moment of a date."""
+    """Parse a date, time or datetime in ISO 8601; a date stands for its first moment."""
     try:
         return datetime.fromisoformat(text)
     except ValueError:
@@ -138,7 +138,7 @@ def parse_moment(text: str) -> datetime | time | None:
 
 
 def compare(left: Any, right: Bound) -> int | None:
-    """-1, 0 or 1; None where the values are of different kinds."""
+    """Return -1, 0 or 1; None if the values are of different kinds."""
     if isinstance(left, str) and isinstance(right, str):
         first, second = parse_moment(left), parse_moment(right)
         if first is None or second is None or type(first) is not type(second):
@@ -152,9 +152,9 @@ def compare(left: Any, right: Bound) -> int | None:
 
 
 def check_rules(value: Any, rules: FieldRules) -> tuple[str, ...]:
-    """Codes of the rules that a typed value breaks; each item of a list is checked.
+    """Return the codes of the rules that a typed value breaks; each item of a list is checked.
 
-    A pattern may take for ever on a long text: bound its time.
+    A pattern can take very long on a long text: the caller must bound the time.
     """
     if value in _EMPTY:
         return ("missing",) if rules.required else ()
@@ -174,7 +174,7 @@ def _check_value(value: Any, rules: FieldRules) -> Iterator[str]:
 
 
 def _is_same(value: Any, allowed: Scalar) -> bool:
-    """Equal, where true is not 1."""
+    """Return whether two values are equal; unlike in Python, true does not equal 1."""
     return bool(value == allowed) and isinstance(value, bool) == isinstance(allowed, bool)
 
 
@@ -207,7 +207,7 @@ def _check_range(value: Any, rules: FieldRules) -> Iterator[str]:
 
 
 def _comparable(value: Any, bound: Bound) -> Any:
-    """The number or date of a value; exact decimals are stored as text."""
+    """Return the number or date of a value to compare with the bound. Exact decimals are stored as text."""
     if isinstance(value, dict):
         value = next((value[key] for key in _NUMBER_KEYS if key in value), None)
     if value is None or isinstance(value, bool | dict | list):

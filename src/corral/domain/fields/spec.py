@@ -8,7 +8,7 @@ from typing import Any
 from corral.domain.fields.rules import FieldRules, parse_rules
 
 MAX_SELECTOR_CHARS = 1_000
-# What a field takes from the page itself instead of its content.
+# Facts about the page, which a field may have as its value instead of content.
 PAGE_FACTS = ("url", "requested_url", "time", "status")
 _SEPARATOR = "."
 
@@ -17,10 +17,10 @@ _SEPARATOR = "."
 class FieldSpec:
     """A field to fill: a bare name, or a name with a recipe.
 
-    One of `css`, `xpath` and `jsonpath` says where to look, `attr` at which attribute; `regex` is searched for in what
-    was found there, or in the text of the page. With `fields` each match is an object: all matches are a list of
-    objects, one is an object. `const`, `page` and `bare` are recipes of their own. A recipe that finds nothing, or
-    nothing that can be made into the type, is followed by the `fallbacks` in their order.
+    One of `css`, `xpath` and `jsonpath` selects elements, `attr` one of their attributes; `regex` searches the selected
+    text, or the text of the page. With `fields`, each match is an object: the value is a list of objects with `all`,
+    otherwise one object. `const`, `page` and `bare` are recipes of their own. If a recipe finds nothing, or nothing
+    that can be converted to the type, the `fallbacks` are tried in order.
     """
 
     name: str
@@ -33,16 +33,16 @@ class FieldSpec:
     type: str | None = None  # what the value is converted to: see extract.types
     fields: "tuple[FieldSpec, ...]" = ()
     fallbacks: "tuple[FieldSpec, ...]" = ()
-    join: str | None = None  # all matches as one text, with this between them
-    nth: int | None = None  # of the matches, counted from 1; from the end where it is negative
+    join: str | None = None  # all matches as one text, with this separator
+    nth: int | None = None  # number of the match, from 1; negative numbers count from the end
     const: Any = None
     page: str | None = None  # one of PAGE_FACTS
     bare: str | None = None  # look for this name instead of the field's own
-    locale: str | None = None  # how its values are written, instead of the page's language
+    locale: str | None = None  # notation of its values, instead of the language of the page
     rules: FieldRules | None = None
-    optional: bool = False  # a page without it lacks nothing
-    code: str | None = None  # own code that makes the whole record: see own_code
-    file: str | None = None  # what errors of the code name
+    optional: bool = False  # a page without it is complete
+    code: str | None = None  # own code that builds the whole record: see own_code
+    file: str | None = None  # file name for errors of the code
 
     @property
     def is_code(self) -> bool:
@@ -50,28 +50,28 @@ class FieldSpec:
 
     @property
     def selector(self) -> str | None:
-        """Where to look, in whichever language."""
+        """Return the selector, in whichever language it is."""
         return self.css or self.xpath or self.jsonpath
 
     @property
     def is_bare(self) -> bool:
-        """Whether it is found by its name, from what the page says about itself."""
-        is_found = self.selector or self.regex or self.attr or self.fields or self.page or self.is_code
-        return not is_found and self.const is None
+        """Return whether the value is found by its name, in the metadata of the page."""
+        has_recipe = self.selector or self.regex or self.attr or self.fields or self.page or self.is_code
+        return not has_recipe and self.const is None
 
     @property
     def takes_all(self) -> bool:
-        """Whether every match is looked at."""
+        """Return whether all matches are needed."""
         return self.all or self.join is not None or self.nth is not None
 
     @property
     def depends_on_page(self) -> bool:
-        """False where its value is the same whatever the page shows."""
+        """False if its value does not depend on the content of the page."""
         return self.const is None and self.page is None and not self.is_code
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "FieldSpec":
-        """Of a stored document: see `document`."""
+        """Parse a stored document: see `document`."""
         nested: dict[str, Any] = {
             name: tuple(cls.of(each) for each in document[name]) for name in ("fields", "fallbacks") if name in document
         }
@@ -80,45 +80,46 @@ class FieldSpec:
         return cls(**{**document, **nested})
 
     def document(self) -> dict[str, Any]:
-        """As it is stored, and sent to workers. Newer parts are left out where they are not used, so that documents
-        can be compared with those of older versions.
+        """Return the field as it is stored and sent to workers.
+
+        Newer parts are left out if they are not used, so that documents equal those of older versions.
         """
-        told: dict[str, Any] = dict(zip(_ALWAYS, _get_always(self), strict=True))
+        document: dict[str, Any] = dict(zip(_ALWAYS, _get_always(self), strict=True))
         values = _get_sometimes(self)
         if values == _DEFAULTS:
-            return told
-        told |= {
+            return document
+        document |= {
             name: value
             for name, value in zip(_SOMETIMES, values, strict=True)
             if value is not None and value != () and (name == "const" or value is not False)
         }
         for name in ("fields", "fallbacks"):
-            if name in told:
-                told[name] = [spec.document() for spec in told[name]]
+            if name in document:
+                document[name] = [spec.document() for spec in document[name]]
         if self.rules is not None:
-            told["rules"] = self.rules.document()
-        return told
+            document["rules"] = self.rules.document()
+        return document
 
 
 def describe_field(spec: FieldSpec) -> str | dict[str, Any]:
-    """As a person writes it: the name alone where that is all. `parse.parse_field` reads it."""
-    told = _parts(spec)
-    return {"name": spec.name, **told} if told else spec.name
+    """Return the field as users write it, which `parse.parse_field` reads: only its name if that is all."""
+    parts = _parts(spec)
+    return {"name": spec.name, **parts} if parts else spec.name
 
 
 def _parts(spec: FieldSpec) -> dict[str, Any]:
-    told = {name: value for name, value in spec.document().items() if name == "const" or value}
-    del told["name"]
+    parts = {name: value for name, value in spec.document().items() if name == "const" or value}
+    del parts["name"]
     if spec.fields:
-        told["fields"] = [describe_field(each) for each in spec.fields]
+        parts["fields"] = [describe_field(each) for each in spec.fields]
     if spec.fallbacks:
-        told["fallbacks"] = [
+        parts["fallbacks"] = [
             {name: value for name, value in _parts(each).items() if name not in _OF_FIELD} for each in spec.fallbacks
         ]
-    return told
+    return parts
 
 
-# A fallback has these of its field.
+# A fallback inherits these from its field.
 _OF_FIELD = ("type", "locale", "all")
 _ALWAYS = ("name", "css", "xpath", "jsonpath", "attr", "all", "regex", "type")
 _SOMETIMES = tuple(each.name for each in fields(FieldSpec) if each.name not in _ALWAYS)
@@ -127,7 +128,7 @@ _get_always, _get_sometimes = attrgetter(*_ALWAYS), attrgetter(*_SOMETIMES)
 
 
 def walk(specs: Iterable[FieldSpec]) -> Iterator[FieldSpec]:
-    """Each field with those inside it and its fallbacks."""
+    """Yield each field, the fields inside it, and its fallbacks."""
     for spec in specs:
         yield spec
         yield from walk(spec.fields)
@@ -135,10 +136,10 @@ def walk(specs: Iterable[FieldSpec]) -> Iterator[FieldSpec]:
 
 
 def flatten(specs: Iterable[FieldSpec], raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The raw values without nesting: `offers.price` is the list of the prices of all offers.
+    """Return the raw values without nesting: `offers.price` is the list of the prices of all offers.
 
-    None where that would not say which value belongs to which object. Fields that do not depend on the page's content
-    are left out.
+    Return None if the result would not show which value belongs to which object. Fields that do not depend on the
+    content of the page are left out.
     """
     flat: dict[str, Any] = {}
     for spec in specs:
@@ -169,7 +170,7 @@ def _flatten_objects(spec: FieldSpec, value: Any) -> dict[str, Any] | None:
 
 
 def unflatten(specs: Iterable[FieldSpec], flat: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The reverse of `flatten`; None where the lists of one field's objects differ in length."""
+    """Reverse `flatten`; return None if the lists for the objects of one field differ in length."""
     raw: dict[str, Any] = {}
     for spec in specs:
         if not spec.depends_on_page:

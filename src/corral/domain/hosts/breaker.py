@@ -33,7 +33,7 @@ class BreakerState(StrEnum):
 
 _ILL = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED, FailureCode.TIMEOUT, FailureCode.NETWORK})
 _PROXY = frozenset({"proxy", "no_proxy"})
-_MOST_WELLS = 200
+_MAX_WELLS = 200
 
 
 def sign_of(outcome: Outcome, route: RouteKind = RouteKind.DIRECT) -> Sign:
@@ -123,14 +123,14 @@ class Breaker:
         if sign is Sign.WELL:
             return self.count_well(1)
         failures = self.failures + 1
-        most = max(rules.opens_after, self.wells // 2) if of_page else rules.opens_after
-        return Breaker(failures, opened_at=now) if failures >= most else Breaker(failures, wells=self.wells)
+        limit = max(rules.opens_after, self.wells // 2) if of_page else rules.opens_after
+        return Breaker(failures, opened_at=now) if failures >= limit else Breaker(failures, wells=self.wells)
 
     def count_well(self, wells: int) -> "Breaker":
         """Count `wells` good answers."""
-        if not wells or self.opened_at is not None or (self.failures == 0 and self.wells == _MOST_WELLS):
+        if not wells or self.opened_at is not None or (self.failures == 0 and self.wells == _MAX_WELLS):
             return self
-        return Breaker(wells=min(_MOST_WELLS, self.wells + wells))
+        return Breaker(wells=min(_MAX_WELLS, self.wells + wells))
 
     def _after_probe(self, sign: Sign, now: float, rules: BreakerRules) -> "Breaker":
         if sign is Sign.NOTHING:

@@ -12,7 +12,7 @@ from corral.domain.runs.run import Lanes
 GROUP_SIZE = 8
 # Maximum runs of a band that one claim sets aside: on SQLite it blocks the event loop meanwhile. A claim that reaches
 # this limit is repeated at once.
-MOST_SET_ASIDE = 1_000
+MAX_SET_ASIDE = 1_000
 
 
 class Candidate(NamedTuple):
@@ -65,13 +65,13 @@ class LaneRoom:
 
     def __init__(self, limit: int, lanes: Lanes) -> None:
         self.total = limit
-        most = {
+        limits = {
             Lane.LIGHT: lanes.light,
             Lane.BROWSER: lanes.browsers,
             Lane.CRAWL: lanes.crawls,
             Lane.SCRIPT: lanes.scripts,
         }
-        self._left = {lane: limit if count is None else count for lane, count in most.items()}
+        self._left = {lane: limit if count is None else count for lane, count in limits.items()}
 
     def of(self, lane: Lane) -> int:
         return min(self.total, self._left[lane])

@@ -78,7 +78,7 @@ class Answer:
 
     @property
     def is_plain(self) -> bool:
-        """True if the limiter need not hear of it at once: the host neither failed nor reported overload."""
+        """True if it can be reported to the limiter later: the host neither failed nor reported overload."""
         return self.sign is not Sign.ILL and self.status not in (429, 503)
 
 
@@ -95,9 +95,9 @@ class HostCondition:
         if closed_s > 0:
             return Wait(WaitReason.BREAKER, closed_s)
         seconds = self.pace.may_start(now, rules.pace)
-        told_s = min(self.pace.blocked_until - now, seconds)
-        if told_s > 0:
-            return Wait(WaitReason.RETRY_AFTER, told_s)
+        blocked_s = min(self.pace.blocked_until - now, seconds)
+        if blocked_s > 0:
+            return Wait(WaitReason.RETRY_AFTER, blocked_s)
         # The probe skips the delay learned from the failures: it has waited long enough.
         if seconds <= 0 or self.breaker.opened_at is not None:
             return None
@@ -111,7 +111,7 @@ class HostCondition:
             and pace.delay_s == 0.0
             and rules.pace.least_delay_s == 0.0
             and pace.blocked_until <= now
-            and pace.allowed >= rules.pace.most_at_once
+            and pace.allowed >= rules.pace.max_concurrency
         )
 
     def run_room(self, now: float, rules: HostRules, held: int, slots: float = math.inf) -> "RunRoom":
@@ -175,7 +175,7 @@ class StoredHost:
     opened_ago_s: float | None
     probed_ago_s: float | None
     blocked_for_s: float
-    said: SitePace
+    pace_override: SitePace  # set by a person
     updated_at: datetime
 
     @property
@@ -185,7 +185,7 @@ class StoredHost:
     @property
     def is_remarkable(self) -> bool:
         """True if every node must know this state, even one that has never requested the host."""
-        return self.opened_ago_s is not None or self.blocked_for_s > 0 or self.said != SitePace()
+        return self.opened_ago_s is not None or self.blocked_for_s > 0 or self.pace_override != SitePace()
 
     def is_of(self, host: str) -> bool:
         """True for any port of the host."""

@@ -36,7 +36,7 @@ class PaceRules:
         return max(self.delay_s, min(self.crawl_delay_s or 0.0, self.max_delay_s))
 
     @property
-    def most_at_once(self) -> int:
+    def max_concurrency(self) -> int:
         # A host that asks for a delay between requests gets one request at a time.
         return 1 if self.crawl_delay_s else self.concurrency
 
@@ -61,7 +61,7 @@ class Pace:
         return max(0.0, until_next, min(self.blocked_until - now, _MAX_RETRY_AFTER_S))
 
     def at_once(self, rules: PaceRules) -> int:
-        return max(1, int(min(self.allowed, rules.most_at_once)))
+        return max(1, int(min(self.allowed, rules.max_concurrency)))
 
     def start(self, now: float, rules: PaceRules, chance: float) -> "Pace":
         """Record a request. `chance`, from 0 to 1, varies the delay so that requests do not synchronize."""
@@ -109,11 +109,13 @@ class Pace:
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> "Pace":
-        known = {name: value for name, value in document.items() if name in _KEPT and value is not None}
-        return Pace(**known)
+        stored = {name: value for name, value in document.items() if name in _STORED_FIELDS and value is not None}
+        return Pace(**stored)
 
 
-_KEPT = frozenset({"allowed", "delay_s", "next_at", "blocked_until", "slowed_at", "latency_s", "best_latency_s"})
+_STORED_FIELDS = frozenset(
+    {"allowed", "delay_s", "next_at", "blocked_until", "slowed_at", "latency_s", "best_latency_s"}
+)
 
 
 def _is_straining(pace: Pace) -> bool:

@@ -20,7 +20,7 @@ _SOME = 4
 
 class QuotaRequest(NamedTuple):
     host_key: str
-    most: int  # limit for all nodes together
+    limit: int  # slots of all nodes together
     in_use: int
     wanted: int  # total demand, including the slots in use
     pause_s: float = 0.0  # between requests; with a pause, only one node has slots at a time
@@ -53,22 +53,22 @@ class QuotaGrant(NamedTuple):
 
 
 def compute_quota(owner: str, ask: QuotaRequest, mine: HostQuota | None, others: Sequence[HostQuota]) -> int:
-    """Return the slots of this node. The quotas of all nodes together never exceed `most`."""
+    """Return the slots of this node. The quotas of all nodes together never exceed `limit`."""
     others = [each for each in others if each.slots or each.wanted]
-    most = min(ask.most, ask.wanted + _SOME)
+    max_slots = min(ask.limit, ask.wanted + _SOME)
     if not others:
-        return most
-    free = max(0, ask.most - sum(each.slots for each in others))
+        return max_slots
+    free = max(0, ask.limit - sum(each.slots for each in others))
     is_alone = ask.pause_s > 0 or any(each.has_pause for each in others)
-    room = 1 if is_alone else min(ask.most, 1 + len(others))  # nodes with slots at a time
+    room = 1 if is_alone else min(ask.limit, 1 + len(others))  # nodes with slots at a time
     if not _is_its_turn(ask, mine, others, room):
         return 0
     if is_alone:
-        return min(free, most)
-    due = _divide(ask.most, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
+        return min(free, max_slots)
+    due = _divide(ask.limit, {owner: ask.wanted, **{each.owner: each.wanted for each in others}})
     is_rest_free = all(each.slots >= due[each.owner] for each in others)
-    rest = ask.most - sum(due.values()) if is_rest_free else 0
-    return min(free, most, max(1, due[owner] + rest))
+    rest = ask.limit - sum(due.values()) if is_rest_free else 0
+    return min(free, max_slots, max(1, due[owner] + rest))
 
 
 def _divide(slots: int, wanted: dict[str, int]) -> dict[str, int]:

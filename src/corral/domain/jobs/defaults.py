@@ -21,18 +21,20 @@ class JobDefaults:
 
     @staticmethod
     def of(document: Mapping[str, Any]) -> "JobDefaults":
-        """Without what this version does not know."""
-        known = {each.name for each in fields(JobDefaults)}
-        return JobDefaults(**{name: value for name, value in document.items() if name in known})
+        """Parse stored defaults, ignoring keys that this version does not know."""
+        names = {each.name for each in fields(JobDefaults)}
+        return JobDefaults(**{name: value for name, value in document.items() if name in names})
 
-    def over(self, job: Job, said: Collection[str]) -> Job:
-        """The job with these defaults for all that was not `said`, by the names of its own properties."""
-        found = {name: value for name, value in self.document().items() if value is not None and name not in said}
-        found.pop("max_concurrent_runs", None)
+    def over(self, job: Job, supplied: Collection[str]) -> Job:
+        """Return the job with these defaults for every property that is not in `supplied`."""
+        defaults = {
+            name: value for name, value in self.document().items() if value is not None and name not in supplied
+        }
+        defaults.pop("max_concurrent_runs", None)
         if job.crawl_mode is not CrawlMode.SINGLE:
-            found.pop("timeout_s", None)  # it would be the time for all of its pages
-        if "strategy" in found:
-            found["strategy"] = Strategy(found["strategy"])
-        if "priority" in found:
-            found["priority"] = Priority[found["priority"].upper()]
-        return replace(job, **found)
+            defaults.pop("timeout_s", None)  # it would be the time for all of its pages
+        if "strategy" in defaults:
+            defaults["strategy"] = Strategy(defaults["strategy"])
+        if "priority" in defaults:
+            defaults["priority"] = Priority[defaults["priority"].upper()]
+        return replace(job, **defaults)

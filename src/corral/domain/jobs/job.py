@@ -1,4 +1,4 @@
-"""A job says what to collect. It changes rarely; each execution of it is a run."""
+"""A job defines what to collect. It changes rarely; each execution of it is a run."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,14 +20,14 @@ class Strategy(StrEnum):
 
 
 class OnTrouble(StrEnum):
-    """What a run does when only a person can help: fail, or wait for that person."""
+    """What a run does if only a person can help: fail, or wait for that person."""
 
     FAIL = "fail"
     WAIT = "wait"
 
 
 class CrawlMode(StrEnum):
-    """From which pages a job collects: see domain.crawl.job_pages."""
+    """The pages from which a job collects: see domain.crawl.job_pages."""
 
     SINGLE = "single"  # its target
     LIST = "list"  # the items of a list that begins there
@@ -60,12 +60,12 @@ class Job:
     max_attempts: int = 3
     timeout_s: float | None = None
     respect_robots: bool = True
-    verify_tls: bool = True  # False takes every certificate, for this job only
-    proxy: ProxyPolicy | None = None  # None: as the installation does, which is directly
+    verify_tls: bool = True  # False accepts every certificate, for this job only
+    proxy: ProxyPolicy | None = None  # None: the default of the installation
     crawl_mode: CrawlMode = CrawlMode.SINGLE
     list_config: dict[str, Any] | None = None
     on_captcha: OnTrouble = OnTrouble.FAIL
-    on_missing: OnTrouble = OnTrouble.FAIL  # of asked fields
+    on_missing: OnTrouble = OnTrouble.FAIL  # for missing requested fields
     record_key: tuple[str, ...] = ()  # fields by which a row is recognized in later runs; () is its URL
     quality: Thresholds = USUAL_THRESHOLDS  # how far its data may differ from earlier runs
     budget: Budget = NO_BUDGET  # of one run
@@ -75,7 +75,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class StoredJob:
-    """A job with what became of its latest run."""
+    """A job with the state of its latest run."""
 
     job: Job
     latest_state: str | None

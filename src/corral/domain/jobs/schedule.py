@@ -1,4 +1,4 @@
-"""When a job runs by itself: named frequencies and cron expressions, in UTC."""
+"""Schedules of jobs: named frequencies and cron expressions, in UTC."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -31,7 +31,7 @@ class _Field:
     names: tuple[str, ...] = ()
 
     def number(self, text: str) -> int:
-        """The value of a number or name, -1 where it is neither."""
+        """Return the value of a number or name; -1 if the text is neither."""
         if text.lower() in self.names:
             return self.first + self.names.index(text.lower())
         return int(text) if re.fullmatch("[0-9]{1,2}", text) else -1
@@ -47,7 +47,7 @@ class _Field:
             return True
         low, dash, high = span.partition("-")
         if slash and not dash:
-            return False  # from one value on: some take it so, others take it for that value alone
+            return False  # ambiguous: cron implementations disagree on `5/15`
         return self.first <= self.number(low) <= (self.number(high) if dash else self.last) <= self.last
 
 
@@ -66,10 +66,10 @@ def check_frequency(text: str) -> str:
     """Return the frequency; raise BadInput if it is neither a known name nor five cron fields."""
     if text == ON_DEMAND or text in _NAMED:
         return text
-    given = text.split(" ")
-    if len(given) != len(_FIELDS):
+    parts = text.split(" ")
+    if len(parts) != len(_FIELDS):
         raise _bad_frequency(text, "is neither a known name nor five cron fields")
-    for field, part in zip(_FIELDS, given, strict=True):
+    for field, part in zip(_FIELDS, parts, strict=True):
         if not field.takes(part):
             raise _bad_frequency(text, f"has {part[:40]!r} for the {field.name}, which is not understood")
     if not _ever_fires(text):
@@ -90,7 +90,7 @@ def _ever_fires(expression: str) -> bool:
 
 
 def next_slot(frequency: str, after: datetime) -> datetime | None:
-    """The first slot strictly after the moment; None for jobs that only run on demand."""
+    """Return the first slot strictly after the moment; None for jobs that run only on demand."""
     if frequency == ON_DEMAND:
         return None
     expression = _NAMED.get(frequency, frequency)
@@ -99,8 +99,8 @@ def next_slot(frequency: str, after: datetime) -> datetime | None:
 
 
 def find_due_slots(frequency: str, first: datetime, now: datetime) -> tuple[datetime, int, datetime]:
-    """From a due slot: the latest slot that has come, how many before it were missed, and the next one."""
-    check_frequency(frequency)  # a job may be older than what is accepted today
+    """Return the latest slot that has come since `first`, the number of missed slots before it, and the next slot."""
+    check_frequency(frequency)  # a job of an older version may have a frequency that is no longer accepted
     following = next_slot(frequency, max(first, now))
     assert following is not None, "only scheduled jobs have due slots"
     expression = _NAMED.get(frequency, frequency)
@@ -115,7 +115,7 @@ def find_due_slots(frequency: str, first: datetime, now: datetime) -> tuple[date
 
 @dataclass(frozen=True)
 class _Calendar:
-    """A cron expression as sets. Slots are counted by days, not one by one: a year of minutes is half a million."""
+    """A cron expression as sets. Slots are counted per day, not one by one: a year has half a million minutes."""
 
     minutes: Collection[int]
     hours: Collection[int]
@@ -145,7 +145,7 @@ class _Calendar:
         return len(self.minutes) * len(self.hours)
 
     def count_until(self, moment: datetime, start: date) -> int:
-        """Slots from the start of a day up to the moment, which counts if it is one."""
+        """Count the slots from the start of a day up to and including the moment."""
         whole_days = sum(self.has(start + number * _DAY) for number in range((moment.date() - start).days))
         return whole_days * self.per_day + (self._count_within(moment) if self.has(moment.date()) else 0)
 

@@ -1,1 +1,1 @@
-"""Lists over several pages: how the next page is found, and what was listed so far."""
+"""Lists over several pages: how the next page is found, and which items were listed so far."""

@@ -1,4 +1,4 @@
-"""Page numbers in addresses: `?page=2`, `?start=20`, `/page/2/`, `/list-2.html`."""
+"""Page numbers in URLs: `?page=2`, `?start=20`, `/page/2/`, `/list-2.html`."""
 
 import re
 from typing import NamedTuple
@@ -9,7 +9,7 @@ PAGE_NAMES = frozenset(
     | {"offset", "start", "skip", "seite", "pagina"}
 )
 PAGE_FOLDERS = frozenset({"page", "p", "pg", "seite", "pagina"})
-# More that only a list's own links are compared with: as a rule about any address of a site they would be too weak.
+# Further names for the links of a list only: as a rule for every URL of a site, they would be too weak.
 _LIST_NAMES = (
     PAGE_NAMES
     | {"cp", "pn", "pageid", "page_id", "currentpage", "current_page", "cur_page", "pagenr", "sida", "side", "strona"}
@@ -17,7 +17,7 @@ _LIST_NAMES = (
 )
 _LIST_FOLDERS = PAGE_FOLDERS | {"pages", "strona", "sida", "side", "sayfa", "pagine", "страница", "offset", "start"}
 _OFFSET_NAMES = frozenset({"offset", "start", "skip", "from", "first", "startindex", "begin", "b", "o"})
-# Numbers that say how much of the list a page shows, or how it is sorted.
+# Numbers that set how much of the list a page shows, or how it is sorted.
 _OTHER_NAMES = frozenset(
     {"limit", "per_page", "perpage", "per-page", "size", "pagesize", "page_size", "count", "num", "rows", "show", "n"}
     | {"ps", "pp", "items", "results", "sort", "order", "view", "year", "month", "day", "id", "cat", "category", "v"}
@@ -27,18 +27,18 @@ _SEGMENT = re.compile(r"(?P<before>(?:.*\D)?)(?P<number>[0-9]{1,9})(?P<after>(?:
 
 
 class PageCounter(NamedTuple):
-    """Where an address holds the number of a page: `?name` is a parameter, `/3` the third segment of the path."""
+    """The page number of a URL. The slot is `?name` for a parameter, `/3` for an index in the URL split at slashes."""
 
     slot: str
     value: int
-    template: str  # the address with `\0` in place of the number
+    template: str  # the URL with `\0` instead of the number
 
     def at(self, value: int) -> str:
         return self.template.replace("\0", str(value))
 
     @property
     def name(self) -> str:
-        """The parameter, or the words before the number, in small letters."""
+        """Return the parameter, or the words before the number, in lower case."""
         if self.slot.startswith("?"):
             return unquote_plus(self.slot[1:]).lower().replace("[", "_").replace("]", "")
         before, _, _ = self.template.partition("\0")
@@ -61,22 +61,22 @@ class PageCounter(NamedTuple):
 
 
 def counters_in(url: str) -> list[PageCounter]:
-    """Every number of an address that may count pages."""
+    """Return every number of a URL that may count pages."""
     head, mark, query = url.partition("?")
-    found = []
+    counters = []
     parts = query.split("&") if mark else []
     for index, part in enumerate(parts):
         name, has_value, value = part.partition("=")
         if has_value and value.isascii() and value.isdigit() and len(value) <= _MAX_NUMBER_CHARS:
             marked = [*parts[:index], f"{name}=\0", *parts[index + 1 :]]
-            found.append(PageCounter(f"?{name}", int(value), f"{head}?{'&'.join(marked)}"))
+            counters.append(PageCounter(f"?{name}", int(value), f"{head}?{'&'.join(marked)}"))
     segments = head.split("/")
     for index, segment in enumerate(segments[3:], 3):
         match = _SEGMENT.fullmatch(segment)
         if match is not None:
             marked = [*segments[:index], f"{match['before']}\0{match['after']}", *segments[index + 1 :]]
-            found.append(PageCounter(f"/{index}", int(match["number"]), "/".join(marked) + (mark + query)))
-    return found
+            counters.append(PageCounter(f"/{index}", int(match["number"]), "/".join(marked) + (mark + query)))
+    return counters
 
 
 def counter_in(url: str, slot: str) -> PageCounter | None:
@@ -84,7 +84,7 @@ def counter_in(url: str, slot: str) -> PageCounter | None:
 
 
 def add_param(url: str, param: str, value: int) -> str:
-    """Set a query parameter that the address may lack."""
+    """Return the URL with this query parameter, which it may lack."""
     counter = counter_in(url, f"?{param}")
     if counter is not None:
         return counter.at(value)
@@ -92,6 +92,6 @@ def add_param(url: str, param: str, value: int) -> str:
 
 
 def next_address(url: str, slot: str, step: int) -> str | None:
-    """Return the address of the page after `url`; None where the number is not where `slot` says."""
+    """Return the URL of the page after `url`; None if `url` has no number in the slot."""
     counter = counter_in(url, slot)
     return None if counter is None else counter.at(counter.value + step)

@@ -1,4 +1,4 @@
-"""How a list goes on after its first page: the `pagination` of a list_config."""
+"""How a list continues after its first page: the `pagination` of a list_config."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ MAX_STEP = 10_000
 class PagingMode(StrEnum):
     AUTO = "auto"  # the first of the others that the page offers
     NEXT = "next"  # the link to the next page
-    NUMBERS = "numbers"  # pages that are counted in their address
+    NUMBERS = "numbers"  # pages with a number in their URL
     LOAD_MORE = "load_more"  # a button that adds items to the page, in the browser
     SCROLL = "scroll"  # items that appear when the page is scrolled, in the browser
     CURSOR = "cursor"  # the API that fills the page in the browser, called again with the next cursor
@@ -32,12 +32,12 @@ class PagingMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Pagination:
-    """Without a selector, the links or the button are recognised."""
+    """The pagination of a list. Without a selector, the links or the button are recognised automatically."""
 
     mode: PagingMode
     selector: FieldSpec | None = None
-    param: str | None = None  # numbers: the query parameter that counts, where no link shows it
-    step: int | None = None  # numbers: how much it grows from page to page
+    param: str | None = None  # numbers: the query parameter with the page number, if no link shows it
+    step: int | None = None  # numbers: the increment from page to page
 
     @staticmethod
     def of(config: Mapping[str, Any]) -> "Pagination":
@@ -53,14 +53,14 @@ class Pagination:
         return self.mode in (PagingMode.AUTO, PagingMode.NEXT, PagingMode.NUMBERS)
 
 
-def link_spec(given: Mapping[str, Any], name: str, *, every: bool) -> FieldSpec:
-    """`every`: whether all matches are taken where nothing is said about it."""
-    is_all = every if given.get("all") is None else bool(given["all"])
-    return FieldSpec(name, given.get("css"), given.get("attr") or "href", is_all, xpath=given.get("xpath"))
+def link_spec(config: Mapping[str, Any], name: str, *, every: bool) -> FieldSpec:
+    """Return the selector of links. `every` is the default of `all`: whether all matches are used."""
+    is_all = every if config.get("all") is None else bool(config["all"])
+    return FieldSpec(name, config.get("css"), config.get("attr") or "href", is_all, xpath=config.get("xpath"))
 
 
 def check_pagination(config: Mapping[str, Any], *, strategy: str, field: str) -> None:
-    """Raise BadInput for options that do not go together: an option that has no effect is refused."""
+    """Raise BadInput for options that exclude each other: an option without effect is refused."""
     mode = PagingMode(config.get("mode") or PagingMode.NEXT)
     has_selector = bool(config.get("css") or config.get("xpath"))
     if has_selector and not mode.takes_selector:
@@ -68,7 +68,7 @@ def check_pagination(config: Mapping[str, Any], *, strategy: str, field: str) ->
         raise BadInput(f"pagination mode {mode} takes no selector", field=field, hint=f"these take one: {takers}")
     for name in ("param", "step"):
         if config.get(name) is not None and mode is not PagingMode.NUMBERS:
-            raise BadInput(f"{name} goes with pagination mode numbers", field=f"{field}.{name}", hint="leave it out")
+            raise BadInput(f"{name} needs pagination mode numbers", field=f"{field}.{name}", hint="leave it out")
     if config.get("step") is not None and config.get("param") is None:
         raise BadInput("step needs the param that it is added to", field=f"{field}.param", hint='"param": "offset"')
     if mode.needs_browser and strategy == "http":

@@ -1,29 +1,29 @@
-"""Where a list page stands in its list. It is kept in the kind of its item, so that it survives a restart."""
+"""The position of a list page in its list. It is stored in the kind of its item, so that it survives a restart."""
 
 from typing import NamedTuple
 
 _LISTING = "listing"
-MAX_FAILURES = 2  # in a row, after which the counting ends
+MAX_FAILURES = 2  # failed pages in a row after which no further numbers are tried
 
 
 class ListPosition(NamedTuple):
     number: int  # from 1
     named: int = 0  # items that the pages before it named
-    step: int = 0  # of numbered pages: what is added to the number in the address, 0 where pages are not counted
+    step: int = 0  # increment of the number in the URL; 0 if pages are not numbered
     failures: int = 0  # numbered pages in a row before it that failed
-    is_guess: bool = False  # no page linked to it: that it is missing, or empty, is the end of the list
-    slot: str = ""  # of numbered pages: see PageCounter
+    is_guess: bool = False  # no page linked to it: the list has ended if it is missing or empty
+    slot: str = ""  # for numbered pages: see PageCounter
 
 
 def listing_kind(position: ListPosition) -> str:
-    told = f"{_LISTING}{position.number}:{position.named}"
+    kind = f"{_LISTING}{position.number}:{position.named}"
     if not position.step:
-        return told
-    return f"{told}:{position.step}:{position.failures}:{int(position.is_guess)}:{position.slot}"
+        return kind
+    return f"{kind}:{position.step}:{position.failures}:{int(position.is_guess)}:{position.slot}"
 
 
-def listing_place(kind: str) -> ListPosition | None:
-    """The position of a list page; None for an item that is none."""
+def listing_position(kind: str) -> ListPosition | None:
+    """Return the position of a list page; None for any other item."""
     if not kind.startswith(_LISTING):
         return None
     numbers = kind.removeprefix(_LISTING).split(":", 5)

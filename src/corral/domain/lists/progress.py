@@ -1,4 +1,4 @@
-"""What the pages of a list named so far: which items are new, and whether a page repeats earlier ones."""
+"""The items that the pages of a list have named so far: which are new, and whether a page repeats earlier ones."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ _MAX_KEYS = 1_000_000
 
 
 class ListProgress:
-    """Kept in the memory of a worker: what a restart forgets costs one page more at the end of a list."""
+    """The progress in the memory of a worker. After a restart, one more page is read at the end of a list."""
 
     def __init__(self) -> None:
         self._first_page: dict[str, int] = {}  # by key of an item, the item id of the list page that named it first

@@ -1,6 +1,6 @@
-"""What the links to the next page, and the buttons that bring more of a list, are called."""
+"""The texts of links to the next page, and of buttons that load more of a list."""
 
-# As the whole text, aria-label or title of a link, in small letters and without punctuation.
+# The whole text, aria-label or title of a link, in lower case and without punctuation.
 _NEXT = (
     "next|next page|next results|go to next page|go to the next page|next page of results|older|older posts"
     "|older entries|older articles|more results|"

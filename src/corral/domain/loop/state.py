@@ -1,4 +1,4 @@
-"""The state of the loop, and what follows from it."""
+"""The state of the loop: its phase, and when the next reconciliation is due."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from corral.domain.runs.run import RunState
 
 DEFAULT_EVERY_S = 15 * 60.0
 _LONGEST_BACKOFF_S = 6 * 3600.0
-# After a drain the next reconciliation shows what is left; so soon at the earliest.
+# Minimum time from the end of a reconciliation to the one after a drain, which shows what is left.
 _AFTER_DRAIN_S = 5.0
 
 
@@ -19,7 +19,7 @@ class LoopPhase(StrEnum):
     OFF = "off"
     RECONCILING = "reconciling"
     DRAINING = "draining"  # tasks of the last reconciliation are open
-    IDLE = "idle"  # nothing is missing that could be collected
+    IDLE = "idle"  # nothing that could be collected is missing
     WAITING = "waiting"  # for the next reconciliation
     BACKING_OFF = "backing_off"  # the last reconciliation failed
     MAINTENANCE = "maintenance"
@@ -60,7 +60,7 @@ def find_phase(state: LoopState, now: datetime, *, has_open_tasks: bool) -> Loop
 
 
 def is_due(state: LoopState, now: datetime, *, has_open_tasks: bool) -> bool:
-    """True when a reconciliation is to be started."""
+    """True if a reconciliation should start."""
     if not state.is_on or state.run_id is not None or is_maintenance(state.windows, now):
         return False
     moment = now.timestamp()
@@ -73,7 +73,7 @@ def is_due(state: LoopState, now: datetime, *, has_open_tasks: bool) -> bool:
 def end_cycle(
     state: LoopState, ended: RunState | None, stats: Mapping[str, Any], problem: str | None, now: float
 ) -> LoopState:
-    """The state after a reconciliation; `ended` is None if there was no run, or if it is gone."""
+    """Return the state after a reconciliation; `ended` is None if there was no run, or it was deleted."""
     has_failed = ended not in {RunState.COMPLETED, RunState.PARTIAL}
     failures = state.failures + 1 if has_failed else 0
     names = ("expected", "present", "absent", "gaps", "completeness", "tasks", "waiting", "stuck")
@@ -85,6 +85,6 @@ def end_cycle(
 
 
 def _wait_s(state: LoopState, failures: int) -> float:
-    """Twice as long after each failure in a row, up to six hours."""
+    """Return the wait until the next reconciliation: doubled by each failure in a row, up to six hours."""
     longest_s = max(_LONGEST_BACKOFF_S, state.every_s)
     return min(state.every_s * 2.0 ** min(failures, 16), longest_s)

@@ -1,4 +1,4 @@
-"""Maintenance windows: times of the day, in UTC, in which the loop starts nothing. `22:00-06:00`, `sun 02:00-04:00`."""
+"""Maintenance windows, such as `22:00-06:00` or `sun 02:00-04:00` in UTC, in which the loop starts nothing."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _WINDOW = re.compile(r"(?:([a-z]{3})\s+)?(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.AS
 
 
 class MaintenanceWindow(NamedTuple):
-    """Minutes of the day. A window that ends before it starts goes on after midnight."""
+    """A window in minutes of the day. One that ends before it starts continues after midnight."""
 
     start: int
     end: int
@@ -28,9 +28,9 @@ class MaintenanceWindow(NamedTuple):
 
 
 def parse_window(text: str) -> MaintenanceWindow:
-    found = _WINDOW.fullmatch(text.strip().lower())
-    if found is not None:
-        day, *numbers = found.groups()
+    match = _WINDOW.fullmatch(text.strip().lower())
+    if match is not None:
+        day, *numbers = match.groups()
         hour, minute, end_hour, end_minute = map(int, numbers)
         is_time = hour < 24 and minute < 60 and end_minute < 60 and end_hour * 60 + end_minute <= 24 * 60
         start, end = hour * 60 + minute, end_hour * 60 + end_minute

@@ -1,4 +1,4 @@
-"""Which addresses may be dialled.
+"""Decide which addresses Corral may connect to.
 
 The table is our own, because `ipaddress.is_global` changes between Python versions.
 """

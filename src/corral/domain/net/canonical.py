@@ -54,8 +54,8 @@ def canonical_url(target: Target) -> str:
     return link_of(target).url
 
 
-def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
-    """Return the key that identifies an item of a crawl. Parameters named in `kept` (lower case) always count.
+def url_key(target: Target, counting_params: frozenset[str] = _NONE) -> str:
+    """Return the key that identifies an item of a crawl. `counting_params` (lower case) always count.
 
     Beyond the canonical form, the key ignores: the scheme (most sites link the same page both ways, and hardly any site
     serves another page over http; other ports do count), the order of parameters with different names, an empty query,
@@ -66,49 +66,49 @@ def url_key(target: Target, kept: frozenset[str] = _NONE) -> str:
     greater loss than a page that is fetched twice. On sites that accept every spelling, the template
     (`domain.crawl.templates.traps`), which ignores case, holds back the copies.
     """
-    return link_of(target, kept).key
+    return link_of(target, counting_params).key
 
 
-def link_of(target: Target, kept: frozenset[str] = _NONE) -> Link:
+def link_of(target: Target, counting_params: frozenset[str] = _NONE) -> Link:
     path = normalize_escapes(target.path)
     query = None if target.query is None else normalize_escapes(target.query)
     url = target.origin + path + ("" if query is None else f"?{query}")
-    return _link_with(url, _authority_key(target.scheme, target.host, target.port), path, query, kept)
+    return _link_with(url, _authority_key(target.scheme, target.host, target.port), path, query, counting_params)
 
 
-def link_to(base: Target, reference: str, kept: frozenset[str] = _NONE) -> Link | None:
+def link_to(base: Target, reference: str, counting_params: frozenset[str] = _NONE) -> Link | None:
     """Resolve a link with the strict parser; None if its target cannot be fetched."""
     try:
-        return link_of(join(base, reference), kept)
+        return link_of(join(base, reference), counting_params)
     except BadInput:
         return None
 
 
-def links_to(base: Target, references: Sequence[str], kept: frozenset[str] = _NONE) -> list[Link | None]:
+def links_to(base: Target, references: Sequence[str], counting_params: frozenset[str] = _NONE) -> list[Link | None]:
     """Resolve many links as `link_to` does, in order and much faster."""
     origin = base.origin
     folder = base.path[: base.path.rfind("/") + 1]
-    found: list[Link | None] = []
+    links: list[Link | None] = []
     itself: Link | None = None
     if len(base.url) > _MAX_BASE_CHARS:
-        return [link_to(base, reference, kept) for reference in references]
+        return [link_to(base, reference, counting_params) for reference in references]
     for reference in references:
         head, mark, fragment = reference.partition("#")
         # The strict parser checks fragments too, and refuses some.
         if len(reference) > _MAX_PLAIN_CHARS or (mark and not _is_harmless(fragment)) or " " in head:
-            found.append(link_to(base, reference, kept))
+            links.append(link_to(base, reference, counting_params))
         elif head:
             if head[0] == "?":
-                found.append(link_to(base, head, kept))
+                links.append(link_to(base, head, counting_params))
             else:
                 # A path from the root does not depend on the folder: one cache entry serves the whole site.
-                found.append(_link(origin, "/" if head[0] == "/" else folder, head, kept))
+                links.append(_link(origin, "/" if head[0] == "/" else folder, head, counting_params))
         elif mark:
-            itself = itself or link_of(base, kept)
-            found.append(itself)
+            itself = itself or link_of(base, counting_params)
+            links.append(itself)
         else:
-            found.append(None)
-    return found
+            links.append(None)
+    return links
 
 
 def _is_harmless(fragment: str) -> bool:
@@ -118,14 +118,14 @@ def _is_harmless(fragment: str) -> bool:
 # Memo: the pages of a site repeat their links. Without the memos of this package, reading a crawled page with 15 links
 # takes 0.97 ms of processor time instead of 0.51 ms.
 @lru_cache(maxsize=_REMEMBERED)
-def _link(origin: str, folder: str, head: str, kept: frozenset[str]) -> Link | None:
+def _link(origin: str, folder: str, head: str, counting_params: frozenset[str]) -> Link | None:
     above, rest = folder, head
     while rest.startswith("../"):
         above = above[: above.rfind("/", 0, -1) + 1] or "/"
         rest = rest[3:]
     plain = _REFERENCE.fullmatch(rest)
     if plain is None or "/." in rest or rest[:1] == "." or rest[:2] == "//" or (rest != head and _begins_anew(rest)):
-        return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head, kept)
+        return link_to(parse_target(origin + folder, max_chars=_MAX_CHARS), head, counting_params)
     there, path, query = plain.groups()
     if there is not None:
         authority = _origin_of(there)
@@ -136,7 +136,7 @@ def _link(origin: str, folder: str, head: str, kept: frozenset[str]) -> Link | N
         path = above + path
     path = normalize_escapes(path)
     url = origin + path if query is None else f"{origin}{path}?{query}"
-    return _link_with(url, _authority_key_of(origin), path, query, kept)
+    return _link_with(url, _authority_key_of(origin), path, query, counting_params)
 
 
 def _begins_anew(rest: str) -> bool:
@@ -172,26 +172,26 @@ def normalize_escapes(text: str) -> str:
     """
     if "%" not in text or _STRAY.search(text):
         return text
-    return _ESCAPE.sub(_one_escape, text)
+    return _ESCAPE.sub(_normalize_escape, text)
 
 
-def _one_escape(match: re.Match[str]) -> str:
+def _normalize_escape(match: re.Match[str]) -> str:
     char = chr(int(match[0][1:], 16))
     return char if char in _UNRESERVED else match[0].upper()
 
 
-def _link_with(url: str, authority: str, path: str, query: str | None, kept: frozenset[str]) -> Link:
+def _link_with(url: str, authority: str, path: str, query: str | None, counting_params: frozenset[str]) -> Link:
     """Build the link; `path` and `query` have normalized escapes."""
     has_session = False
-    if ";" in path and (bare := without_sessions(path, kept)) != path:
+    if ";" in path and (bare := without_sessions(path, counting_params)) != path:
         # The rest of the path may contain other escapes, or dots.
         path, has_session = _without_hidden_dots(normalize_escapes(bare)), True
     elif "%2F" in path and "." in path:
         path = _without_hidden_dots(path)
     parts = query.split("&") if query else ()
-    counting = [part for part in parts if part and not _is_dropped(part, kept)]
+    counting = [part for part in parts if part and not _is_dropped(part, counting_params)]
     if len(counting) < len(parts):
-        has_session = has_session or any(_is_session(part, kept) for part in parts)
+        has_session = has_session or any(_is_session(part, counting_params) for part in parts)
     wanted = _in_order(counting, is_shorter=len(counting) < len(parts)) if counting else ""
     return Link(url, f"{authority}{path or '/'}?{wanted}" if wanted else authority + (path or "/"), has_session)
 
@@ -223,14 +223,14 @@ def _name(part: str) -> str:
     return part.partition("=")[0]
 
 
-def _is_dropped(part: str, kept: frozenset[str]) -> bool:
+def _is_dropped(part: str, counting_params: frozenset[str]) -> bool:
     name = part.partition("=")[0].lower()
-    if name in kept:
+    if name in counting_params:
         return False
-    return name in _DROPPED or name.startswith(_DROPPED_STARTS) or _is_session(part, kept)
+    return name in _DROPPED or name.startswith(_DROPPED_STARTS) or _is_session(part, counting_params)
 
 
-def _is_session(part: str, kept: frozenset[str]) -> bool:
+def _is_session(part: str, counting_params: frozenset[str]) -> bool:
     name, _, value = part.partition("=")
     name = name.lower()
-    return name not in kept and is_session_id(name, value)
+    return name not in counting_params and is_session_id(name, value)

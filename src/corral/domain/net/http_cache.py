@@ -39,8 +39,8 @@ class CacheUse(StrEnum):
 
 def combine_uses(uses: Iterable[str]) -> str | None:
     """Return the worst of several uses: a page is a hit only if all its requests were hits."""
-    found = set(uses)
-    return next((use.value for use in (CacheUse.MISS, CacheUse.REVALIDATED, CacheUse.HIT) if use.value in found), None)
+    values = set(uses)
+    return next((use.value for use in (CacheUse.MISS, CacheUse.REVALIDATED, CacheUse.HIT) if use.value in values), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class StoredPage:
     body: bytes
     chain: tuple[str, ...]
     stored_at: float  # seconds since 1970
-    asked_with: Headers  # the request's own headers, for Vary
+    request_headers: Headers  # the request's own headers, for Vary
 
 
 def may_use_cache(mode: CacheMode, headers: Mapping[str, str], *, has_login: bool) -> bool:
@@ -96,17 +96,17 @@ def is_fresh(page: StoredPage, now: float) -> bool:
 def matches(page: StoredPage, headers: Headers) -> bool:
     """True if the request has the same value as the stored one for every header that Vary names."""
     names = _varies_by(page.headers)
-    return "*" not in names and all(_values(page.asked_with, name) == _values(headers, name) for name in names)
+    return "*" not in names and all(_values(page.request_headers, name) == _values(headers, name) for name in names)
 
 
 def validators(page: StoredPage) -> dict[str, str]:
     """Return the headers of a conditional request; empty if the page has no validator."""
-    found = {}
+    headers = {}
     if etag := _first(page.headers, "etag"):
-        found["if-none-match"] = etag
+        headers["if-none-match"] = etag
     if modified := _first(page.headers, "last-modified"):
-        found["if-modified-since"] = modified
-    return found
+        headers["if-modified-since"] = modified
+    return headers
 
 
 def refresh(page: StoredPage, headers: Headers, now: float) -> StoredPage | None:
@@ -143,16 +143,16 @@ def age_s(page: StoredPage, now: float) -> float:
 
 def directives(headers: Headers) -> dict[str, str]:
     """Parse Cache-Control. If a directive is repeated, the shorter time counts."""
-    found: dict[str, str] = {}
+    parsed: dict[str, str] = {}
     for part in ",".join(_values(headers, "cache-control")).split(","):
         name, _, text = part.partition("=")
         name, value = name.strip().lower(), text.strip().strip('"')
-        found[name] = _stricter(found[name], value) if name in found else value
-    return found
+        parsed[name] = _stricter(parsed[name], value) if name in parsed else value
+    return parsed
 
 
-def _stricter(one: str, other: str) -> str:
-    return one if _seconds(one) <= _seconds(other) else other
+def _stricter(first: str, second: str) -> str:
+    return first if _seconds(first) <= _seconds(second) else second
 
 
 def _varies_by(headers: Headers) -> set[str]:

@@ -63,8 +63,8 @@ def parse_pool_policy(text: str, field: str = "proxy_policy") -> PoolPolicy:
     for option in filter(None, options.split(";")):
         name, _, value = option.partition("=")
         if name != "sticky" or value not in set(Sticky):
-            known = ", ".join(Sticky)
-            raise BadInput(f"unknown option of the policy {mode}", field=field, hint=f"options: sticky= {known}")
+            scopes = ", ".join(Sticky)
+            raise BadInput(f"unknown option of the policy {mode}", field=field, hint=f"options: sticky= {scopes}")
         sticky = Sticky(value)
     return PoolPolicy(PoolMode(mode), tiers, sticky)
 
@@ -73,7 +73,7 @@ def _parse_tiers(names: str, mode: PoolMode, field: str) -> tuple[Tier, ...]:
     allowed = tuple(Tier) if mode is PoolMode.TIERED else POOL_TIERS
     if not names:
         return allowed
-    given = [name.strip() for name in names.split(",")]
-    if not set(given) <= set(allowed):
+    requested = [name.strip() for name in names.split(",")]
+    if not set(requested) <= set(allowed):
         raise BadInput(f"unknown tier in the policy {mode}", field=field, hint=f"tiers: {', '.join(allowed)}")
-    return tuple(tier for tier in allowed if tier in given)
+    return tuple(tier for tier in allowed if tier in requested)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from corral.domain.errors import BadInput
 from corral.domain.net.pool_policy import PoolPolicy, is_pool_text, parse_pool_policy
 from corral.domain.net.url import Target, parse_target
-from corral.domain.secret import SHOWN, Secret
+from corral.domain.secret import REDACTED, Secret
 
 DIRECT = "direct"
 NONE = "none"  # an alias
@@ -50,21 +50,21 @@ class ProxyPolicy:
 
     @property
     def pool(self) -> PoolPolicy | None:
-        """The rule for choosing a proxy of the pool; None for a fixed proxy or a direct connection."""
+        """Return the rule for choosing a proxy of the pool; None for a fixed proxy or a direct connection."""
         return parse_pool_policy(self.address) if is_pool_text(self.address) else None
 
     @property
     def redacted(self) -> str:
-        return self.address if self.sealed is None else self.address.replace("://", f"://{SHOWN}@", 1)
+        return self.address if self.sealed is None else self.address.replace("://", f"://{REDACTED}@", 1)
 
     @property
     def kid(self) -> str | None:
-        """The id of the vault key that opens the credentials."""
+        """Return the id of the vault key that opens the credentials."""
         return None if self.sealed is None else self.sealed.partition(".")[0]
 
     @property
     def bound(self) -> str:
-        """The context of the seal: credentials that are copied to another proxy address do not open."""
+        """Return the context of the seal: credentials that are copied to another proxy address do not open."""
         return f"proxy|{self.address}"
 
     def document(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ UsualPolicy = Callable[[str], ProxyPolicy | None]
 
 
 def connect_directly(_: str) -> ProxyPolicy | None:
-    """The default policy of an installation without proxies."""
+    """Return None, the default policy of an installation without proxies."""
     return None
 
 

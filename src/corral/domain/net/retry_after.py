@@ -6,8 +6,8 @@ from email.utils import parsedate_to_datetime
 
 def retry_after_s(value: str | None, now: datetime) -> float | None:
     """Return the seconds of a Retry-After header, between one second and one hour; None if it is unusable."""
-    told_s = parse_retry_after(value, now)
-    return None if told_s is None else max(1.0, min(3600.0, told_s))
+    seconds = parse_retry_after(value, now)
+    return None if seconds is None else max(1.0, min(3600.0, seconds))
 
 
 def parse_retry_after(value: str | None, now: datetime) -> float | None:

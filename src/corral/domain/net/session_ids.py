@@ -1,4 +1,4 @@
-"""Which URL parameters are session ids: the name suggests one, and the value looks random.
+"""Recognize session ids among URL parameters: the name suggests one, and the value looks random.
 
 `?sid=7` selects story 7; `?sid=9f86d081884c7d65` identifies a visitor.
 """
@@ -41,11 +41,11 @@ def looks_random(value: str) -> bool:
     return not is_name and len(value) >= _LEAST_CHARS and len(_CHANGES.findall(value)) >= _LEAST_CHANGES
 
 
-def without_sessions(path: str, kept: frozenset[str] = frozenset()) -> str:
+def without_sessions(path: str, counting_params: frozenset[str] = frozenset()) -> str:
     """Remove session ids from a path (`/page;jsessionid=…`)."""
 
     def strip_session(match: re.Match[str]) -> str:
         name = match[1].lower()
-        return match[0] if name in kept or not looks_random(match[2]) else ""
+        return match[0] if name in counting_params or not looks_random(match[2]) else ""
 
     return _PATH.sub(strip_session, path)

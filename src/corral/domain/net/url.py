@@ -55,7 +55,7 @@ class Target:
 
     @property
     def request_url(self) -> str:
-        """The URL to request: without its fragment."""
+        """Return the URL to request: without its fragment."""
         return self.origin + self.path + ("" if self.query is None else f"?{self.query}")
 
 
@@ -158,8 +158,8 @@ def _split_scheme(text: str, field: str) -> tuple[str, str]:
 def _split_authority(rest: str, field: str) -> tuple[str, str]:
     if not rest.startswith("//"):
         raise _bad(field, "the scheme is not followed by //", "write it as https://host/path")
-    found = _AUTHORITY_END.search(rest, 2)
-    end = found.start() if found else len(rest)
+    match = _AUTHORITY_END.search(rest, 2)
+    end = match.start() if match else len(rest)
     authority, tail = rest[2:end], rest[end:]
     if "@" in authority:
         raise _bad(field, "the URL carries a user name or password", "remove everything up to and including the @")

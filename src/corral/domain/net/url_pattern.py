@@ -42,10 +42,10 @@ class UrlPattern:
         # The leftmost match of each piece leaves the most room for the next piece, so no backtracking is needed.
         at, end = len(first), len(url) - len(last)
         for piece in others:
-            found = url.find(piece, at, end)
-            if found < 0:
+            index = url.find(piece, at, end)
+            if index < 0:
                 return False
-            at = found + len(piece)
+            at = index + len(piece)
         return True
 
 

@@ -34,13 +34,13 @@ class CampaignStore(Protocol):
         report: Mapping[str, Any],
         alerts: Sequence[tuple[NewRun, Sequence[EventDraft]]] = (),
     ) -> bool:
-        """Write the report of a campaign that has ended, and the runs of its alerts; False if another node has."""
+        """Write the report of an ended campaign, and the runs of its alerts; return False if another node has."""
         ...
 
     async def raise_alerts(
         self, campaign_id: str, raised: RaisedAlerts, alerts: Sequence[tuple[NewRun, Sequence[EventDraft]]]
     ) -> bool:
-        """Write the runs of alerts of a campaign that goes on; False if another node was first, or it has ended."""
+        """Write the runs of alerts of a running campaign; return False if another node was first, or it has ended."""
         ...
 
     async def forget(self, older_than_s: float) -> int:
@@ -60,5 +60,5 @@ class AlertStore(Protocol):
     async def delete(self, name: str) -> None: ...
 
     async def reseal(self, name: str, old: str, sealed: str) -> bool:
-        """Replace the seal of a channel; False if the channel was changed or deleted meanwhile."""
+        """Replace the seal of a channel; return False if it was changed or deleted meanwhile."""
         ...

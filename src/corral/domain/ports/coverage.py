@@ -1,4 +1,4 @@
-"""What reconciliation needs from the store and from the network."""
+"""The ports that reconciliation needs: the store and the network."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -26,7 +26,7 @@ class CoverageStore(Protocol):
         ...
 
     async def note_reported_absences(self) -> int:
-        """Note what the scripts of gap tasks reported as absent; a repeated call adds nothing."""
+        """Count the absences that scripts of gap tasks reported; a repeated call adds nothing."""
         ...
 
     async def forget_absences(self, source: str, keys: Sequence[str]) -> None: ...
@@ -34,11 +34,11 @@ class CoverageStore(Protocol):
     async def gap_tasks(self, source: str) -> list[GapTask]: ...
 
     async def replace_gap_tasks(self, source: str, tasks: Sequence[GapTask]) -> None:
-        """Remember these tasks for the gaps of the source, and no others."""
+        """Store these tasks for the gaps of the source, and delete all others."""
         ...
 
     async def task_states(self, task_ids: Sequence[str]) -> dict[str, GapTaskState]:
-        """Of every id; UNKNOWN if the queue has no such task."""
+        """Return the state of every id; UNKNOWN if the queue has no such task."""
         ...
 
     async def record_page(self, wanted: RecordRows, after: str) -> RecordPage: ...

@@ -1,4 +1,4 @@
-"""What building a dataset needs of the store, of fetching and of decoding."""
+"""The ports that a dataset build needs: the store and the fetcher."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -53,13 +53,13 @@ class PageImage(NamedTuple):
 
 
 class ImagePage(NamedTuple):
-    """What discovery needs of a page."""
+    """The parts of a page that discovery needs."""
 
     url: str
     title: str
     images: tuple[PageImage, ...]
     links: tuple[str, ...]
-    noai: bool  # it forbids its images to be used for training
+    noai: bool  # it forbids the use of its images for training
 
 
 class ImageFetcher(Protocol):
@@ -68,7 +68,7 @@ class ImageFetcher(Protocol):
     async def read_page(self, url: str, rules: FetchRules) -> ImagePage | Failed | Deferred: ...
 
     async def fetch_document(self, url: str, rules: FetchRules) -> bytes | Failed | Deferred:
-        """The answer of a search back end."""
+        """Return the answer of a search back end."""
         ...
 
 

@@ -20,7 +20,7 @@ class PageSlots(Protocol):
     """Bounds how many pages of a crawl request hosts at a time."""
 
     def free(self, item_id: int) -> None:
-        """Let the next page start: the response of this one is complete, and it is only read now."""
+        """Let the next page start: the response of this one is complete, and only parsing remains."""
         ...
 
     async def take(self, item_id: int) -> None:
@@ -30,7 +30,7 @@ class PageSlots(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What an executor needs to know of a run; it crosses the process boundary."""
+    """The data of a run that an executor needs; it crosses the process boundary."""
 
     run_id: str
     epoch: int
@@ -43,13 +43,13 @@ class Task:
     session: SealedSession | SessionState | None = None
     # Opened from the payload inside the worker; it never crosses the boundary.
     proxy: OpenProxy | None = None
-    # Its slots at hosts; made inside the worker, too.
+    # Its slots at hosts; created inside the worker.
     visit: Visit | None = None
-    # Of a crawl: the order in which its pages request each host; made inside the worker, too.
+    # For a crawl: the order in which its pages request each host; created inside the worker.
     order: HostOrder | None = None
-    # Of a crawl: how many of its pages may be requested at a time; made inside the worker, too.
+    # For a crawl: how many of its pages may be requested at a time; created inside the worker.
     slots: PageSlots | None = None
-    # How the browser renders a page of a crawl: a fetch.browser Rendering, made inside the worker, too.
+    # How the browser renders a page of a crawl: a fetch.browser Rendering, created inside the worker.
     rendering: object | None = None
     job_id: str | None = None
 
@@ -75,7 +75,7 @@ class FrontierClient(Protocol):
     async def step(self, report: BatchReport) -> Batch: ...
 
     def notify(self, progress: dict[str, Any]) -> None:
-        """Tell the node how far the run has come; best effort."""
+        """Send the progress of the run to the node, best effort."""
         ...
 
     async def call(self, name: str, arguments: dict[str, Any]) -> Any:
@@ -96,13 +96,13 @@ class RunKind(Protocol):
 
 
 class Executor(Protocol):
-    """One way of getting a page."""
+    """One strategy to fetch a page."""
 
     async def execute(self, task: Task) -> Outcome: ...
 
 
 class ScriptRunner(Protocol):
-    """Executes scripts; `notify` gets progress and output while one runs."""
+    """Executes scripts; `notify` receives progress and output while one runs."""
 
     async def execute(self, task: Task, notify: Callable[[dict[str, Any]], None]) -> Outcome: ...
 

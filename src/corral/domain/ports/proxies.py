@@ -1,4 +1,4 @@
-"""The proxy pool as the engine and the workers see it."""
+"""The ports of the proxy pool, for the engine and the workers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class ProxySource(Protocol):
     """The pool, inside a worker."""
 
     async def lease(self, request: LeaseRequest) -> LeasedProxy | None:
-        """Return a proxy; None if there is none."""
+        """Return a proxy, or None."""
         ...
 
     def report(self, use: ProxyUse) -> None: ...
@@ -73,13 +73,13 @@ class ProxyCheckRunner(Protocol):
 
 
 class ProxyListReader(Protocol):
-    """Reads the list of a source, inside a worker; `None` as text says that it could not, with the reason."""
+    """Reads the list of a source, inside a worker. Returns its text, or None and the reason."""
 
     async def read_list(self, source: ProxyListSource) -> tuple[str | None, str]: ...
 
 
 class _NoPool:
-    """In a process that has no node: every policy of the pool fails there."""
+    """The pool of a process without a node: every policy of the pool fails there."""
 
     async def lease(self, request: LeaseRequest) -> LeasedProxy | None:  # noqa: ARG002
         return None

@@ -1,4 +1,4 @@
-"""Where the queue finds its scrapers."""
+"""The port with which the queue finds its scrapers."""
 
 from typing import Protocol
 
@@ -9,9 +9,9 @@ class ScraperSource(Protocol):
     def names(self) -> tuple[str, ...]: ...
 
     def describe(self, name: str) -> ScraperSpec:
-        """What the configuration says about a scraper, without its command."""
+        """Return the configuration of a scraper, without its command."""
         ...
 
     def find(self, name: str) -> ScraperSpec:
-        """The scraper with the command that starts it now; a CorralError says where it was looked for."""
+        """Return the scraper with the command that starts it now; a CorralError names the searched locations."""
         ...

@@ -47,7 +47,7 @@ class JobStore(Protocol):
         ...
 
     async def due(self, limit: int) -> list[DueJob]:
-        """Scheduled jobs whose slot has come."""
+        """Return the scheduled jobs whose slot has come."""
         ...
 
     async def fire(
@@ -64,13 +64,13 @@ class JobStore(Protocol):
         ...
 
     async def list_under_other_keys(self, kid: str, after: str, limit: int) -> list[Job]:
-        """Jobs with a proxy sealed under another key than `kid`."""
+        """Return jobs whose proxy is sealed under another key than `kid`."""
         ...
 
 
 class IdempotencyStore(Protocol):
     async def find(self, key: IdempotencyKey) -> str | None:
-        """The id of what this key created before; None for a new key."""
+        """Return the id of what this key created before; None for a new key."""
         ...
 
 
@@ -83,7 +83,7 @@ class RunStore(Protocol):
         ...
 
     async def newest(self, job_id: str | None, state: RunState | None, before: str | None, limit: int) -> list[Run]:
-        """Runs newest first, older than the id `before`."""
+        """Return runs, newest first, older than the id `before`."""
         ...
 
     async def add(
@@ -116,7 +116,7 @@ class RunStore(Protocol):
     async def claim_one(self, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]: ...
 
     async def due_again(self, within_s: float, limit: int) -> list[Hint]:
-        """Runs that were requeued, for a retry for example, and became due within this time."""
+        """Return runs that were requeued, for example for a retry, and became due within this time."""
         ...
 
     def renew_from_thread(
@@ -128,11 +128,11 @@ class RunStore(Protocol):
     async def settle_all(self, settlements: Sequence[Settlement]) -> list[bool]: ...
 
     async def accept_data(self, run_id: str) -> Run:
-        """Make records ordinary that are kept apart because of a verdict; NothingToAccept if there are none."""
+        """Stop withholding the records of a run; raise NothingToAccept if they are not withheld."""
         ...
 
     async def note_progress(self, lease: Lease, stats: dict[str, Any]) -> None:
-        """Replace the statistics of a run that goes on, while its lease is held."""
+        """Replace the statistics of a run that is being executed, if its lease still holds."""
         ...
 
     async def release(self, leases: Sequence[Lease], reason: str) -> int: ...
@@ -165,23 +165,23 @@ class CrawlStore(Protocol):
         ...
 
     async def count_reasons(self, run_id: str) -> list[tuple[str, str, int]]:
-        """The number of items by state and reason."""
+        """Return the number of items by state and reason."""
         ...
 
     async def examples_of(self, run_id: str, reasons: Sequence[str]) -> dict[str, str]:
-        """One URL for each of these reasons."""
+        """Return one URL for each of these reasons."""
         ...
 
     async def trap_groups(self, run_id: str) -> list[dict[str, Any]]:
-        """The URLs that trap detection deferred, by rule and template, with an example of each."""
+        """Return the URLs that trap detection deferred, by rule and template, with an example of each."""
         ...
 
     async def count_row_keys(self, run_id: str, key: Sequence[str]) -> dict[str, Any]:
-        """Rows with a key that another row has, with examples, and rows that lack it."""
+        """Count rows that share their key with another row, with examples, and rows without a key."""
         ...
 
     async def count_changes(self, run_id: str) -> dict[str, int]:
-        """The number of pages by kind of change since an earlier crawl."""
+        """Return the number of pages by kind of change since an earlier crawl."""
         ...
 
 
@@ -189,7 +189,7 @@ class HostStore(Protocol):
     """The state of host limiters, and the runs that wait for a host. Times are seconds from now."""
 
     async def changes_since(self, since_ms: int, limit: int) -> tuple[list[StoredHost], int]:
-        """Hosts written since then (0: ever), and the time to pass in the next call."""
+        """Return the hosts written since then (0: ever), and the time to pass in the next call."""
         ...
 
     async def get(self, host_key: str) -> StoredHost | None: ...
@@ -198,8 +198,8 @@ class HostStore(Protocol):
         """Delete hosts not written for this time and without a pace set by a person."""
         ...
 
-    async def touch(self, seen: Sequence[tuple[str, int, float]]) -> None:
-        """For hosts with a closed breaker: consecutive failures, and the seconds they asked clients to stay away."""
+    async def touch(self, observed: Sequence[tuple[str, int, float]]) -> None:
+        """Write consecutive failures and remaining Retry-After seconds of hosts whose breaker is closed."""
         ...
 
     async def open_breaker(self, host_key: str, failures: int, blocked_s: float) -> None: ...
@@ -222,12 +222,12 @@ class HostStore(Protocol):
         """Make one crawl page due that can probe the host, unless a run waits for it already."""
         ...
 
-    async def take_quotas(self, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
+    async def take_quotas(self, owner: Owner, requests: Sequence[QuotaRequest]) -> list[QuotaGrant]:
         """Reserve slots of hosts for this node."""
         ...
 
     async def find_contested(self, owner: Owner) -> dict[str, bool]:
-        """Hosts that this node and another one use; True if one of the others waits for its first slot."""
+        """Return the hosts that this node and another one use; True if another node waits for its first slot."""
         ...
 
     async def renew_quotas(self, owner: Owner) -> None: ...
@@ -237,23 +237,23 @@ class HostStore(Protocol):
 
 class SiteStore(Protocol):
     async def memories(self, host: str) -> list[Memory]:
-        """What earlier runs found out about a host, by strategy."""
+        """Return what earlier runs learned about a host, by strategy."""
         ...
 
-    async def learn(self, seen: Sequence[Observation]) -> None: ...
+    async def learn(self, observations: Sequence[Observation]) -> None: ...
 
 
 class RecipeStore(Protocol):
     async def for_fields(self, host: str, fields_key: str) -> list[StoredRecipe]:
-        """Every recipe for these fields on the host, whatever its pages."""
+        """Return every recipe for these fields on the host, for any of its pages."""
         ...
 
     async def mark_failed(self, recipe_id: str, version: int) -> None:
         """Record that a replay of this version failed: it is not offered again until its shape changes."""
         ...
 
-    async def save(self, lesson: RecordedRecipe) -> StoredRecipe | None:
-        """Save a recorded recipe; None if it is known already or a person pinned another one."""
+    async def save(self, recorded: RecordedRecipe) -> StoredRecipe | None:
+        """Save a recorded recipe; return None if it is stored already or a person pinned another one."""
         ...
 
 
@@ -261,7 +261,7 @@ class SessionStore(Protocol):
     """Sessions as the vault sealed them."""
 
     async def find(self, job_id: str, name: str) -> tuple[str, int] | None:
-        """Id and version of the session of this name."""
+        """Return the id and version of the session with this name."""
         ...
 
     async def put(self, new: NewSession, key: IdempotencyKey | None = None) -> tuple[str, bool]:
@@ -281,7 +281,7 @@ class SessionStore(Protocol):
     async def note_check(self, session_id: str, version: int, result: CheckResult) -> None: ...
 
     async def count_keys(self) -> dict[str, int]:
-        """The number of sessions and job proxies sealed under each key."""
+        """Return the number of sessions and job proxies sealed under each key."""
         ...
 
 
@@ -295,7 +295,7 @@ class InterventionStore(Protocol):
 
 class RecordStore(Protocol):
     async def next_batch(self, run_id: str, after: str) -> list[Record]:
-        """The next records of a run, as many as fit into memory; none at the end."""
+        """Return the next records of a run, as many as fit into memory; none at the end."""
         ...
 
     async def statistics(self, wanted: RecordFilter) -> tuple[int, int, int, int | None, int | None]: ...
@@ -303,7 +303,7 @@ class RecordStore(Protocol):
 
 class ArtifactStore(Protocol):
     async def list_ids(self) -> frozenset[str]:
-        """Every artifact that a run refers to."""
+        """Return the ids of all artifacts that runs refer to."""
         ...
 
     async def forget(self, artifact_ids: Sequence[str]) -> None: ...
@@ -339,14 +339,14 @@ class QueueStore(Protocol):
     async def add(self, file: QueueFile, registry: str) -> ImportReport: ...
 
     async def note_ends(self) -> int:
-        """Write down the ends of tasks whose runs have ended."""
+        """Write the end of every task whose run has ended."""
         ...
 
     async def has_work(self, registry: str) -> bool: ...
 
 
 class EngineStore(Protocol):
-    """Everything the engine needs of a store."""
+    """All ports of a store that the engine needs."""
 
     @property
     def jobs(self) -> JobStore: ...

@@ -17,7 +17,7 @@ class WorkflowStore(Protocol):
         ...
 
     async def recover(self, workflow_id: str, from_step: str | None = None) -> str:
-        """Execute again what did not succeed, as a new run; WrongState unless the workflow has failed."""
+        """Execute steps without success again, as a new run; raise WrongState unless the workflow has failed."""
         ...
 
     async def get(self, workflow_id: str) -> WorkflowNow: ...
@@ -31,11 +31,11 @@ class WorkflowStore(Protocol):
     async def items_of(self, workflow_id: str, key: str, limit: int) -> list[dict[str, Any]]: ...
 
     async def children(self, workflow_id: str) -> Sequence[str]:
-        """The runs of steps that have started and not ended."""
+        """Return the runs of steps that have started and not ended."""
         ...
 
     async def list_claimable(self, workflow_id: str) -> list[Run]:
-        """The child runs that a node may claim."""
+        """Return the child runs that a node may claim."""
         ...
 
     async def claim_children(

@@ -1,16 +1,16 @@
-"""Failures that may be the proxy's or the site's: judged by what other proxies get for the same page."""
+"""Failures that the proxy or the site may have caused: other proxies' results for the same page decide."""
 
 from collections import OrderedDict
 from dataclasses import replace
 
 from corral.domain.proxies.use import ProxyUse, Verdict
 
-_KEPT_S = 300.0
-_MOST = 10_000
+_MAX_AGE_S = 300.0
+_MAX_PAGES = 10_000
 
 
 class Suspicions:
-    """Uses without a verdict yet, by page. A value of one node; times are seconds of any clock."""
+    """Uses without a verdict yet, by page, of one node. Times are seconds of any clock."""
 
     def __init__(self) -> None:
         self._pending: OrderedDict[tuple[str, str], list[tuple[float, ProxyUse]]] = OrderedDict()
@@ -21,7 +21,7 @@ class Suspicions:
         key = (use.site, use.subject)
         if use.verdict is Verdict.SUSPECT:
             at, by = self._answered.get(key, (float("-inf"), 0))
-            if now - at < _KEPT_S and by != use.id:
+            if now - at < _MAX_AGE_S and by != use.id:
                 return [replace(use, verdict=Verdict.FAULT)]
             self._keep(key, use, now)
             return []
@@ -29,17 +29,17 @@ class Suspicions:
             return [use]
         self._answered[key] = (now, use.id)
         self._answered.move_to_end(key)
-        while len(self._answered) > _MOST:
+        while len(self._answered) > _MAX_PAGES:
             self._answered.popitem(last=False)
         pending = self._pending.pop(key, [])
         return [use, *(replace(each, verdict=Verdict.FAULT) for _, each in pending if each.id != use.id)]
 
     def expire(self, now: float) -> list[ProxyUse]:
-        """Return old uses that nothing decided: they say nothing."""
+        """Return old uses that no other use decided, with the verdict `nothing`."""
         old = []
         while self._pending:
             key, uses = next(iter(self._pending.items()))
-            if uses[-1][0] > now - _KEPT_S and len(self._pending) <= _MOST:
+            if uses[-1][0] > now - _MAX_AGE_S and len(self._pending) <= _MAX_PAGES:
                 break
             old += [replace(each, verdict=Verdict.NOTHING) for _, each in uses]
             del self._pending[key]

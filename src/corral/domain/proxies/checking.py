@@ -1,10 +1,10 @@
-"""What a check found out about a proxy, and what that makes of the proxy."""
+"""The result of a check, and the state of the proxy after it."""
 
 from dataclasses import dataclass, replace
 
 from corral.domain.proxies.pooled import Anonymity, PooledProxy, ProxyRules, ProxyState, cool_s
 
-# How much of the score is left for each kind of anonymity.
+# Factor of the score for each kind of anonymity.
 _FACTORS = {Anonymity.ELITE: 1.0, Anonymity.ANONYMOUS: 0.9, Anonymity.UNKNOWN: 0.8, Anonymity.TRANSPARENT: 0.6}
 _NO_TARGET = 0.3
 _NO_TLS = 0.8
@@ -12,7 +12,7 @@ _NO_TLS = 0.8
 
 @dataclass(frozen=True, slots=True)
 class ProxyCheck:
-    """`problem` is None for a proxy that answered and changed nothing."""
+    """The result of a check. `problem` is None if the proxy answered and did not alter the page."""
 
     id: int
     problem: str | None = None
@@ -28,7 +28,7 @@ class ProxyCheck:
 
 
 def score_of(check: ProxyCheck) -> float:
-    """From 0 to 100: half of it is lost at a latency of one second."""
+    """Return a score from 0 to 100; a latency of one second halves it."""
     if not check.is_alive:
         return 0.0
     score = 100.0 / (1.0 + (check.latency_ms or 0) / 1000) * _FACTORS[check.anonymity]
@@ -40,9 +40,9 @@ def score_of(check: ProxyCheck) -> float:
 
 
 def apply_check(proxy: PooledProxy, check: ProxyCheck, now: float, rules: ProxyRules | None = None) -> PooledProxy:
-    """A proxy that was out comes back with a good check; with a bad one it cools down for twice as long."""
+    """Return the proxy after a check: a good check makes it alive, a failed one doubles its cool-down."""
     rules = rules or ProxyRules()
-    found = replace(
+    checked = replace(
         proxy,
         score=score_of(check),
         latency_ms=check.latency_ms,
@@ -53,22 +53,22 @@ def apply_check(proxy: PooledProxy, check: ProxyCheck, now: float, rules: ProxyR
         checked_at=now,
     )
     if check.is_alive:
-        return replace(found, state=ProxyState.ALIVE, failures=0, cooled_until=None, problem=None)
+        return replace(checked, state=ProxyState.ALIVE, failures=0, cooled_until=None, problem=None)
     cools = proxy.cools + 1
     return replace(
-        found, state=ProxyState.DEAD, cools=cools, cooled_until=now + cool_s(cools, rules), problem=check.problem
+        checked, state=ProxyState.DEAD, cools=cools, cooled_until=now + cool_s(cools, rules), problem=check.problem
     )
 
 
-# Headers that a proxy adds, by which a target knows that there is one.
+# Headers added by a proxy that reveal it to the target.
 _TELLING = frozenset({"via", "forwarded", "x-forwarded-for", "x-real-ip", "x-forwarded-host", "proxy-connection"})
 
 
 def anonymity_of(exit_address: str | None, headers: dict[str, str], own_address: str | None) -> Anonymity:
     if exit_address is None:
         return Anonymity.UNKNOWN
-    seen = [exit_address, *(value for name, value in headers.items() if name.lower() in _TELLING)]
-    if own_address is not None and any(own_address in value for value in seen):
+    reported = [exit_address, *(value for name, value in headers.items() if name.lower() in _TELLING)]
+    if own_address is not None and any(own_address in value for value in reported):
         return Anonymity.TRANSPARENT
     if any(name.lower() in _TELLING for name in headers):
         return Anonymity.ANONYMOUS

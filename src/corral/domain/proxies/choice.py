@@ -1,4 +1,4 @@
-"""Which proxy a request goes through: weighted by score and by how each did at this site."""
+"""Choose the proxy of a request, weighted by its score and by its results at the site."""
 
 import hashlib
 import math
@@ -9,15 +9,15 @@ from typing import NamedTuple
 from corral.domain.net.pool_policy import POOL_TIERS, Sticky, Tier
 from corral.domain.proxies.pooled import PooledProxy
 
-# A proxy that fails everywhere at a site keeps this part of its weight, so that it is tried again one day.
+# A proxy that always fails at a site keeps this share of its weight, so that it is tried again eventually.
 _LEAST = 0.02
 _HALF_LIFE_S = 3600.0
-_MOST_COUNTED = 50.0
+_MAX_COUNTED = 50.0
 
 
 @dataclass(frozen=True, slots=True)
 class SiteRecord:
-    """How a proxy did at one site, or a tier. Older results count less."""
+    """The results of a proxy, or of a tier, at one site. Older results count less."""
 
     good: float = 0.0
     bad: float = 0.0
@@ -30,12 +30,12 @@ class SiteRecord:
     def add(self, now: float, *, is_good: bool) -> "SiteRecord":
         then = self.at(now)
         if is_good:
-            return replace(then, good=min(_MOST_COUNTED, then.good + 1))
-        return replace(then, bad=min(_MOST_COUNTED, then.bad + 1))
+            return replace(then, good=min(_MAX_COUNTED, then.good + 1))
+        return replace(then, bad=min(_MAX_COUNTED, then.bad + 1))
 
     @property
     def share(self) -> float:
-        """The part of good results, as if there had been one of each before."""
+        """Return the share of good results, smoothed by one good and one bad result."""
         return (self.good + 1) / (self.good + self.bad + 2)
 
 
@@ -43,7 +43,7 @@ NO_RECORD = SiteRecord()
 
 
 class PoolRows(NamedTuple):
-    """What a node needs in order to choose: usable proxies, and how they and the tiers did at each site."""
+    """The rows that a node needs to choose: usable proxies, and the results of proxies and tiers at each site."""
 
     usable: list[PooledProxy]
     sites: dict[tuple[int, str], SiteRecord]
@@ -51,12 +51,12 @@ class PoolRows(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A proxy is wanted for a request to a site."""
+    """A request for a proxy to use at a site."""
 
     site: str
     tiers: tuple[Tier, ...] = POOL_TIERS
     sticky: Sticky = Sticky.RUN
-    key: str = ""  # with `sticky` job or site: what keeps its proxy
+    key: str = ""  # with `sticky` job or site: the key that keeps its proxy
     exclude: tuple[int, ...] = ()  # already tried
     is_tiered: bool = False  # the cheapest tier that the site does not refuse
     after: Tier | None = None  # the tier that it has just refused
@@ -93,7 +93,7 @@ def _draw(fit: Sequence[PooledProxy], weights: Sequence[float], chance: float) -
 
 
 def _choose_sticky(fit: Sequence[PooledProxy], key: str, records: Mapping[int, SiteRecord], now: float) -> PooledProxy:
-    """The same proxy for the same key on every node, without a table: the highest hash wins.
+    """Choose the same proxy for the same key on every node, without a table: the highest hash wins.
 
     A proxy that is blocked at the site loses its keys to the others; the others keep theirs.
     """
@@ -107,7 +107,7 @@ def _hash(key: str, proxy_id: int) -> int:
 
 # -- tiers ---------------------------------------------------------------------------------------------
 
-_ENOUGH = 3.0  # results, before a tier is passed over
+_ENOUGH = 3.0  # results needed before a tier is skipped
 _REFUSED_BELOW = 0.4
 
 

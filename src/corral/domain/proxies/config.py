@@ -24,7 +24,7 @@ class ProxyListSource:
 
     @property
     def name(self) -> str:
-        """Without secrets: the address of a provider often holds a key."""
+        """Return the source without secrets: the address of a provider often contains a key."""
         return redact(self.where[0])[:200]
 
     def document(self) -> dict[str, Any]:
@@ -38,7 +38,7 @@ class ProxyListSource:
 
 @dataclass(frozen=True, slots=True)
 class CheckPlan:
-    """How proxies are checked. `judge` is an echo page, `target` a page that a proxy has to reach."""
+    """How to check proxies. `judge` is an echo page, `target` a page that a proxy has to reach."""
 
     judge: str | None = None
     target: str | None = None
@@ -107,7 +107,7 @@ class ProxyConfig:
     problems: tuple[str, ...] = ()
 
     def policy_for(self, host: str) -> str | None:
-        """The policy of the host, or of a domain above it."""
+        """Return the policy of the host, or of a domain above it."""
         name = host.removeprefix("www.")
         while name:
             if name in self.sites:
@@ -117,7 +117,7 @@ class ProxyConfig:
 
 
 def parse_config(document: Any) -> ProxyConfig:
-    """Read the whole document; every problem is named."""
+    """Parse the whole document, and collect every problem."""
     if document is None:
         return ProxyConfig()
     if not isinstance(document, Mapping):
@@ -132,32 +132,32 @@ def parse_config(document: Any) -> ProxyConfig:
     return ProxyConfig(sources, check, costs, sites, minutes, export, tuple(problems))
 
 
-def _read_sources(given: Any, problems: list[str]) -> tuple[ProxyListSource, ...]:
-    if given is None:
+def _read_sources(entries: Any, problems: list[str]) -> tuple[ProxyListSource, ...]:
+    if entries is None:
         return ()
-    if not isinstance(given, list):
+    if not isinstance(entries, list):
         problems.append("sources is not a list")
         return ()
-    found = [_read_source(each, f"sources[{index}]", problems) for index, each in enumerate(given)]
-    return tuple(each for each in found if each is not None)
+    sources = [_read_source(each, f"sources[{index}]", problems) for index, each in enumerate(entries)]
+    return tuple(each for each in sources if each is not None)
 
 
-def _read_source(given: Any, where: str, problems: list[str]) -> ProxyListSource | None:
-    if not isinstance(given, Mapping):
+def _read_source(entry: Any, where: str, problems: list[str]) -> ProxyListSource | None:
+    if not isinstance(entry, Mapping):
         problems.append(f"{where} is not a mapping")
         return None
-    kinds = [kind for kind in _KINDS if kind in given]
+    kinds = [kind for kind in _KINDS if kind in entry]
     if len(kinds) != 1:
         problems.append(f"{where} needs one of file, url and command")
         return None
-    problems.extend(f"{where}: unknown key {name}" for name in sorted(set(given) - {*_KINDS, "scheme", "tier"}))
-    kind, value = kinds[0], given[kinds[0]]
+    problems.extend(f"{where}: unknown key {name}" for name in sorted(set(entry) - {*_KINDS, "scheme", "tier"}))
+    kind, value = kinds[0], entry[kinds[0]]
     words = value if kind == "command" else [value]
     if not isinstance(words, list) or not words or not all(isinstance(word, str) and word for word in words):
         form = "a list of words" if kind == "command" else "a text"
         problems.append(f"{where}.{kind} is not {form}")
         return None
-    scheme, tier = given.get("scheme", "http"), given.get("tier", Tier.DATACENTRE.value)
+    scheme, tier = entry.get("scheme", "http"), entry.get("tier", Tier.DATACENTRE.value)
     if scheme not in SCHEMES:
         problems.append(f"{where}.scheme is none of {', '.join(SCHEMES)}")
         return None
@@ -170,64 +170,64 @@ def _read_source(given: Any, where: str, problems: list[str]) -> ProxyListSource
     return ProxyListSource(kind, tuple(words), scheme, Tier(tier))
 
 
-def _read_check(given: Any, problems: list[str]) -> CheckPlan:
-    if given is None:
+def _read_check(section: Any, problems: list[str]) -> CheckPlan:
+    if section is None:
         return CheckPlan()
-    if not isinstance(given, Mapping):
+    if not isinstance(section, Mapping):
         problems.append("check is not a mapping")
         return CheckPlan()
-    problems.extend(f"check: unknown key {name}" for name in sorted(set(map(str, given)) - _CHECK))
+    problems.extend(f"check: unknown key {name}" for name in sorted(set(map(str, section)) - _CHECK))
     for name in ("judge", "target"):
-        if given.get(name) is not None and not _is_url(given[name]):
+        if section.get(name) is not None and not _is_url(section[name]):
             problems.append(f"check.{name} is not an http or https address")
             return CheckPlan()
     usual = CheckPlan()
-    timeout_s = _read_number(given.get("timeout_s", usual.timeout_s), "check.timeout_s", problems, 0.1, 300)
-    concurrency = _read_number(given.get("concurrency", usual.concurrency), "check.concurrency", problems, 1, 2000)
-    return CheckPlan(given.get("judge"), given.get("target"), timeout_s, int(concurrency))
+    timeout_s = _read_number(section.get("timeout_s", usual.timeout_s), "check.timeout_s", problems, 0.1, 300)
+    concurrency = _read_number(section.get("concurrency", usual.concurrency), "check.concurrency", problems, 1, 2000)
+    return CheckPlan(section.get("judge"), section.get("target"), timeout_s, int(concurrency))
 
 
 _PRICES = {"cost_per_gb": "gb", "cost_per_request": "request"}
 
 
-def _read_costs(given: Any, problems: list[str]) -> dict[Tier, TierPrice]:
-    found: dict[Tier, TierPrice] = {}
-    for name, value in given.items() if isinstance(given, Mapping) else ():
+def _read_costs(section: Any, problems: list[str]) -> dict[Tier, TierPrice]:
+    prices_by_tier: dict[Tier, TierPrice] = {}
+    for name, value in section.items() if isinstance(section, Mapping) else ():
         if name not in set(Tier) or not isinstance(value, Mapping) or not set(value) <= set(_PRICES) or not value:
             problems.append(f"tiers.{name}: write {' or '.join(_PRICES)} for one of {', '.join(Tier)}")
             continue
         prices = {_PRICES[key]: _read_number(price, f"tiers.{name}.{key}", problems) for key, price in value.items()}
-        found[Tier(name)] = TierPrice(**prices)
-    if given is not None and not isinstance(given, Mapping):
+        prices_by_tier[Tier(name)] = TierPrice(**prices)
+    if section is not None and not isinstance(section, Mapping):
         problems.append("tiers is not a mapping")
-    return found
+    return prices_by_tier
 
 
-def _read_sites(given: Any, problems: list[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for name, text in given.items() if isinstance(given, Mapping) else ():
+def _read_sites(section: Any, problems: list[str]) -> dict[str, str]:
+    policies: dict[str, str] = {}
+    for name, text in section.items() if isinstance(section, Mapping) else ():
         try:
-            found[str(name).lower().removeprefix("www.")] = read_policy(str(text))
+            policies[str(name).lower().removeprefix("www.")] = read_policy(str(text))
         except BadInput as problem:
             problems.append(f"sites.{name}: {problem.message}")
-    if given is not None and not isinstance(given, Mapping):
+    if section is not None and not isinstance(section, Mapping):
         problems.append("sites is not a mapping")
-    return found
+    return policies
 
 
-def _read_export(given: Any, problems: list[str]) -> LiveExport:
-    if given is None:
+def _read_export(section: Any, problems: list[str]) -> LiveExport:
+    if section is None:
         return USUAL_EXPORT
-    is_known = isinstance(given, Mapping) and set(given) <= {"file", "with_credentials"}
-    file, shows = (given.get("file"), given.get("with_credentials", False)) if is_known else (None, None)
-    if not isinstance(shows, bool) or not isinstance(file, str | None) or file == "":
+    is_valid = isinstance(section, Mapping) and set(section) <= {"file", "with_credentials"}
+    file, with_credentials = (section.get("file"), section.get("with_credentials", False)) if is_valid else (None, None)
+    if not isinstance(with_credentials, bool) or not isinstance(file, str | None) or file == "":
         problems.append("export: write file (a path) and with_credentials (true or false)")
         return USUAL_EXPORT
-    return LiveExport(file, shows)
+    return LiveExport(file, with_credentials)
 
 
 def read_policy(text: str) -> str:
-    """A policy of the configuration: without an address of a proxy, which would put credentials there."""
+    """Parse a policy of the configuration. A proxy address is refused: it would put credentials into the file."""
     if text in (DIRECT, NONE):
         return DIRECT
     if is_pool_text(text):
@@ -235,11 +235,11 @@ def read_policy(text: str) -> str:
     raise BadInput("a policy is direct, pool or tiered", hint="a fixed proxy belongs to a job")
 
 
-def _read_number(given: Any, where: str, problems: list[str], least: float = 0.0, most: float = 1e6) -> float:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not least <= given <= most:
-        problems.append(f"{where} is not a number from {least:g} to {most:g}")
-        return least
-    return float(given)
+def _read_number(value: Any, where: str, problems: list[str], minimum: float = 0.0, maximum: float = 1e6) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not minimum <= value <= maximum:
+        problems.append(f"{where} is not a number from {minimum:g} to {maximum:g}")
+        return minimum
+    return float(value)
 
 
 def _is_url(value: Any) -> bool:

@@ -1,7 +1,7 @@
-"""The page by which a check sees what a proxy does: it tells the caller's address and headers.
+"""The echo page, with which a check sees what a proxy does: it contains the caller's address and headers.
 
-Corral's own page is HTML, because that is what proxies insert text into. It follows from its data byte by byte, so
-that any change shows.
+Corral's own page is HTML, because proxies insert text into HTML. The page can be rebuilt from its data byte by byte, so
+that any change is detected.
 """
 
 import json
@@ -15,7 +15,7 @@ ECHO_PATH = "/proxies/echo"
 _TITLE = "Corral echo"
 _DATA = re.compile(r'<pre id="echo">(.*?)</pre>', re.DOTALL)
 _MAX_HEADERS = 100
-# The names under which well-known services tell the address of the caller.
+# The keys under which well-known services return the address of the caller.
 _ADDRESS_KEYS = ("address", "origin", "ip", "ip_address", "query", "client_ip", "remote_addr")
 
 
@@ -35,15 +35,15 @@ def build_echo_page(address: str, headers: Mapping[str, str], nonce: str) -> byt
 
 
 def read_echo(body: bytes, nonce: str) -> Echo | None:
-    """Return what the page says; None if it is not the page that was sent."""
+    """Return the content of the page; None if it is not the page that the server sent."""
     text = body.decode("utf-8", "replace")
     if _TITLE in text:
         return _read_own(body, text, nonce)
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         return None
-    return _read_foreign(found) if isinstance(found, dict) else None
+    return _read_foreign(document) if isinstance(document, dict) else None
 
 
 def _read_own(body: bytes, text: str, nonce: str) -> Echo | None:
@@ -51,18 +51,18 @@ def _read_own(body: bytes, text: str, nonce: str) -> Echo | None:
     if match is None:
         return None
     try:
-        found = json.loads(unescape(match[1]))
-        address, headers, sent = str(found["address"]), dict(found["headers"]), found["nonce"]
+        document = json.loads(unescape(match[1]))
+        address, headers, sent = str(document["address"]), dict(document["headers"]), document["nonce"]
     except (ValueError, KeyError, TypeError):
         return None
     is_whole = sent == nonce and build_echo_page(address, headers, nonce) == body
     return Echo(address, headers) if is_whole else None
 
 
-def _read_foreign(found: dict[str, Any]) -> Echo | None:
-    address = next((found[key] for key in _ADDRESS_KEYS if isinstance(found.get(key), str)), None)
+def _read_foreign(document: dict[str, Any]) -> Echo | None:
+    address = next((document[key] for key in _ADDRESS_KEYS if isinstance(document.get(key), str)), None)
     if address is None:
         return None
-    given = found.get("headers")
-    headers = {str(name): str(value) for name, value in given.items()} if isinstance(given, dict) else {}
+    echoed = document.get("headers")
+    headers = {str(name): str(value) for name, value in echoed.items()} if isinstance(echoed, dict) else {}
     return Echo(address.split(",")[0].strip(), headers)

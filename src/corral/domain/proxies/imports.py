@@ -1,4 +1,4 @@
-"""What an import writes, and what it reports."""
+"""The rows that an import of proxies writes, and its report."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -37,7 +37,10 @@ class ProxyImport:
 
 
 def identity_of(proxy: OpenProxy) -> str:
-    """Two users of one address are two proxies: many providers choose the exit by the name of the user."""
+    """Return the identity of a proxy.
+
+    Two users of one address are two proxies: many providers select the exit address by user name.
+    """
     if proxy.user is None:
         return proxy.address
     digest = hashlib.blake2b(proxy.user.reveal().encode(), key=proxy.address.encode()[:64], digest_size=8)

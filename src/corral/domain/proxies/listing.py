@@ -1,4 +1,4 @@
-"""Lists of proxies as files, providers and people write them: one per line, or JSON.
+"""Parse lists of proxies, as files, providers and people write them: one per line, or JSON.
 
 A line is `host:port`, `host:port:user:password`, `user:password@host:port` or a URL; text after it is ignored, as is
 what follows ` #`. JSON is a list of such texts or of objects, bare or under `proxies`, `data`, `results` or `items`.
@@ -16,7 +16,7 @@ from corral.domain.net.pool_policy import POOL_TIERS, Tier
 from corral.domain.net.proxy import SCHEMES, OpenProxy, parse_proxy
 
 MAX_PROXIES = 200_000
-_MAX_NAMED = 100  # malformed entries that are named one by one
+_MAX_NAMED = 100  # malformed entries that are reported one by one
 _LISTS = ("proxies", "data", "results", "items")
 _COLON_FORM = re.compile(r"([^\s:@/]+|\[[0-9a-fA-F:.]+\]):([0-9]{1,5}):([^\s:]+):(\S+)")
 _IPV6 = re.compile(r"\[[0-9a-fA-F:.]+\]:[0-9]")  # the first line of a plain list, and not JSON
@@ -56,7 +56,7 @@ class ProxyList:
 
 def parse_list(text: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE) -> ProxyList:
     """Return the proxies of a list, each once, with its last credentials; `scheme` is for entries without one."""
-    found: dict[tuple[str, str], ListedProxy] = {}
+    proxies: dict[tuple[str, str], ListedProxy] = {}
     malformed: list[MalformedEntry] = []
     count = 0
     for index, (line, entry) in enumerate(_entries(text), 1):
@@ -70,8 +70,8 @@ def parse_list(text: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE)
                 malformed.append(MalformedEntry(index, problem.message, line))
             continue
         user = "" if listed.proxy.user is None else listed.proxy.user.reveal()
-        found[listed.proxy.address, user] = listed
-    return ProxyList(tuple(found.values()), tuple(malformed), count)
+        proxies[listed.proxy.address, user] = listed
+    return ProxyList(tuple(proxies.values()), tuple(malformed), count)
 
 
 def _entries(text: str) -> Iterator[tuple[int | None, Any]]:
@@ -87,14 +87,14 @@ def _entries(text: str) -> Iterator[tuple[int | None, Any]]:
 
 def _json_entries(text: str) -> Iterator[Any]:
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except ValueError:
         yield from (_json_line(line) for line in text.splitlines() if line.strip())
         return
-    if isinstance(found, dict):
-        inner = next((found[key] for key in _LISTS if isinstance(found.get(key), list)), None)
-        found = [found] if inner is None else inner
-    yield from found
+    if isinstance(document, dict):
+        inner = next((document[key] for key in _LISTS if isinstance(document.get(key), list)), None)
+        document = [document] if inner is None else inner
+    yield from document
 
 
 def _json_line(line: str) -> Any:
@@ -120,10 +120,10 @@ def _parse_text(text: str, scheme: str) -> OpenProxy:
         text = f"{scheme}://{text}"
     else:
         text = f"{_ALIASES.get(named[1].lower(), named[1])}{text[named.end(1) :]}"
-    found = parse_proxy(text, field="proxies")
-    if found is None:
+    proxy = parse_proxy(text, field="proxies")
+    if proxy is None:
         raise BadInput("`direct` is no proxy", field="proxies")
-    return found
+    return proxy
 
 
 def _parse_object(entry: Mapping[str, Any], scheme: str, tier: Tier) -> ListedProxy:
@@ -147,18 +147,18 @@ def _bracket(host: str) -> str:
 
 
 def _scheme_of(entry: Mapping[str, Any], scheme: str) -> str:
-    given = _first(entry, "scheme", "protocol", "protocols", "type")
-    names = given if isinstance(given, list) else [given]
+    value = _first(entry, "scheme", "protocol", "protocols", "type")
+    names = value if isinstance(value, list) else [value]
     for name in names:
-        known = _ALIASES.get(str(name).lower(), str(name).lower())
-        if known in SCHEMES:
-            return known
+        scheme_name = _ALIASES.get(str(name).lower(), str(name).lower())
+        if scheme_name in SCHEMES:
+            return scheme_name
     return scheme
 
 
 def _tier_of(entry: Mapping[str, Any], tier: Tier) -> Tier:
-    given = str(_first(entry, "tier", "kind") or "").lower()
-    return Tier(given) if given in set(POOL_TIERS) else tier
+    name = str(_first(entry, "tier", "kind") or "").lower()
+    return Tier(name) if name in set(POOL_TIERS) else tier
 
 
 def _first(entry: Mapping[str, Any], *names: str) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class ProxyOutage:
     """How long a crawl waits for its fixed proxy. Times are seconds of any clock.
 
-    Without the pause, a crawl would use up all its pages during a short restart of the proxy.
+    Without the pause, all pages of a crawl would fail during a short restart of the proxy.
     """
 
     rounds: int = 0  # faults since the last answer, counting those of one round as one

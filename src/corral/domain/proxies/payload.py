@@ -12,7 +12,7 @@ _LONGEST_S = 1800.0
 
 @dataclass(frozen=True)
 class ProxyRefreshPayload:
-    """The sources are those of the configuration when the run executes: their addresses may hold keys."""
+    """The sources are read from the configuration at execution, not stored here: their URLs may contain keys."""
 
     timeout_s: float = _LONGEST_S
 

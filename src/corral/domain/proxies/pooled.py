@@ -1,4 +1,4 @@
-"""A proxy of the pool: what is known about it, and what a use of it or the time changes."""
+"""A proxy of the pool, and how its state changes with each use."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,9 +14,9 @@ class ProxyNotFound(NotFound):
 
 
 class ProxyState(StrEnum):
-    UNCHECKED = "unchecked"  # imported, and not used before a check
+    UNCHECKED = "unchecked"  # imported; not used before a check
     ALIVE = "alive"
-    COOLING = "cooling"  # out after failures in a row, until its next check
+    COOLING = "cooling"  # not used after failures in a row, until its next check
     DEAD = "dead"  # it failed its check
 
 
@@ -30,8 +30,8 @@ class Anonymity(StrEnum):
 @dataclass(frozen=True, slots=True)
 class ProxyRules:
     out_after: int = 3  # failures in a row
-    cool_s: float = 60.0  # before the first check of a proxy that is out; doubled with each failed check
-    most_cool_s: float = 3600.0
+    cool_s: float = 60.0  # time until the first check of a proxy that is out; doubled by each failed check
+    max_cool_s: float = 3600.0
 
 
 USUAL_RULES = ProxyRules()
@@ -55,7 +55,7 @@ class PooledProxy:
     reaches_target: bool | None = None
     problem: str | None = None  # why the last check or use failed
     failures: int = 0  # in a row
-    cools: int = 0  # how often in a row it went out
+    cools: int = 0  # cool-downs in a row
     cooled_until: float | None = None
     uses: int = 0
     successes: int = 0
@@ -79,7 +79,7 @@ class PooledProxy:
         return replace(self, uses=self.uses + 1, successes=self.successes + 1, failures=0, cools=0)
 
     def after_failure(self, why: str, now: float, rules: ProxyRules = USUAL_RULES) -> "PooledProxy":
-        """Count a failed use; the third in a row takes the proxy out until a check."""
+        """Count a failed use; after the third in a row, the proxy is not used until a check."""
         failures = self.failures + 1
         counted = replace(self, uses=self.uses + 1, failures=failures, problem=why[:200])
         if failures < rules.out_after or self.state is not ProxyState.ALIVE:
@@ -88,4 +88,4 @@ class PooledProxy:
 
 
 def cool_s(cools: int, rules: ProxyRules = USUAL_RULES) -> float:
-    return min(rules.most_cool_s, rules.cool_s * 2.0 ** min(cools, 32))
+    return min(rules.max_cool_s, rules.cool_s * 2.0 ** min(cools, 32))

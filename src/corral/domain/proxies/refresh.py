@@ -1,4 +1,4 @@
-"""A refresh of the pool: read the sources, check every proxy in chunks, and report how far that is."""
+"""A refresh of the pool: it reads the sources, checks every proxy in chunks, and reports its progress."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from corral.domain.runs.run import RunState
 
 CHUNK_SIZE = 250
-# Without a known number of chunks, a wait takes this long at most.
+# The longest wait while the number of chunks is unknown.
 UNKNOWN_S = 1800.0
 _BUFFER = 1.5
 _LEAST_S = 60.0
@@ -94,7 +94,7 @@ def _status_of(refresh: StoredRefresh, chunks: Sequence[RunState], completed: in
 
 
 def wait_limit_s(total_chunks: int, workers: int, chunk_s: float) -> float:
-    """How long the checks of these chunks may take: rounds of all workers, with a margin."""
+    """Return how long the checks of these chunks may take: rounds of all workers, with a margin."""
     if total_chunks <= 0:
         return UNKNOWN_S
     rounds = math.ceil(total_chunks / max(1, workers))
@@ -102,7 +102,7 @@ def wait_limit_s(total_chunks: int, workers: int, chunk_s: float) -> float:
 
 
 def chunk_s(timeout_s: float, concurrency: int, chunk_size: int = CHUNK_SIZE) -> float:
-    """How long one chunk takes if every proxy in it is silent."""
+    """Return how long one chunk takes if no proxy in it answers."""
     return math.ceil(chunk_size / max(1, concurrency)) * timeout_s
 
 

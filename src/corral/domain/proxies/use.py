@@ -1,8 +1,8 @@
-"""What one use of a proxy says about the proxy, about the site, and about neither.
+"""Judge one use of a proxy: whether its result counts for or against the proxy, the site, or neither.
 
-A failure that only a proxy can cause is its own at once. Any other failure through a proxy may be the site's: it counts
-against the proxy if another proxy gets an answer for the same page. One of those is a proxy that says that it does not
-reach the site: blaming it would let one dead site empty the pool.
+A failure that only a proxy can cause counts against it at once. The site may have caused any other failure: it counts
+against the proxy only if another proxy gets an answer for the same page. A proxy that reports that it cannot reach the
+site is such a case: otherwise, one dead site would empty the pool.
 """
 
 from dataclasses import dataclass
@@ -32,17 +32,17 @@ class ProxyUse:
     tier: Tier
     verdict: Verdict
     why: str = ""
-    subject: str = ""  # the page: a suspect is judged by what another proxy gets for the same page
+    subject: str = ""  # the page, for which another proxy's result decides about a suspect
 
 
-# The numbers under which results of whole tiers are stored beside those of proxies.
+# Ids under which the results of whole tiers are stored among those of proxies.
 TIER_IDS = {Tier.DIRECT: 0, Tier.DATACENTRE: -1, Tier.RESIDENTIAL: -2}
 _SUSPECT_CODES = frozenset({FailureCode.TIMEOUT, FailureCode.NETWORK})
-# A redirect or an address that our rules refuse: the proxy may have written it.
+# Redirects or URLs that our rules refuse: the proxy may have forged them.
 _SUSPECT_DETAILS = frozenset({"egress", "scheme", "redirects", "location", "headers", "protocol", "encoding"})
 _REFUSED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
 _OWN_DETAILS = frozenset({"no_session", "session_expired", "robots", "no_recipe", "no_proxy"})
-_MADE_UP = frozenset({502, 503, 504, 407})
+_FORGEABLE = frozenset({502, 503, 504, 407})
 
 
 class CrawledPage(Protocol):
@@ -53,22 +53,25 @@ class CrawledPage(Protocol):
 
 
 def judge(outcome: Outcome | CrawledPage, *, verifies_tls: bool) -> Verdict:
-    """`verifies_tls`: the certificate of the site was verified through the proxy, so that it cannot write answers."""
+    """Judge an outcome.
+
+    With `verifies_tls`, the site's certificate was verified, so the proxy cannot have forged the answer.
+    """
     if isinstance(outcome, Deferred):
         return Verdict.NOTHING
     if isinstance(outcome, Failed):
         return _judge_failure(outcome, verifies_tls=verifies_tls)
-    return Verdict.GOOD if _has_asked(outcome) else Verdict.NOTHING
+    return Verdict.GOOD if _has_requested(outcome) else Verdict.NOTHING
 
 
-def _has_asked(outcome: Outcome | CrawledPage) -> bool:
+def _has_requested(outcome: Outcome | CrawledPage) -> bool:
     """False for an answer without a request through the proxy: from a cache, or by a rule of ours."""
     if isinstance(outcome, Deferred):
         return False
     stats = getattr(outcome, "stats", None) or {}
     counts = (getattr(outcome, "requests", None), (stats.get(SPENT) or {}).get("requests"), stats.get("requests"))
-    known = [int(count) for count in counts if count is not None]
-    return not known or any(known)
+    numbers = [int(count) for count in counts if count is not None]
+    return not numbers or any(numbers)
 
 
 def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
@@ -79,10 +82,10 @@ def _judge_failure(failure: Failed, *, verifies_tls: bool) -> Verdict:
         return Verdict.FAULT
     if code in _REFUSED:
         return Verdict.REFUSED
-    may_be_made_up = not verifies_tls and (status in _MADE_UP or detail in _SUSPECT_DETAILS)
-    if code in _SUSPECT_CODES or may_be_made_up:
+    may_be_forged = not verifies_tls and (status in _FORGEABLE or detail in _SUSPECT_DETAILS)
+    if code in _SUSPECT_CODES or may_be_forged:
         return Verdict.SUSPECT
-    # Without a status nothing came through the proxy: a recipe may fail before its first call.
+    # Without a status, nothing was received through the proxy: a recipe may fail before its first call.
     has_status = status is not None or failure.stats.get("http_status") is not None
     has_answered = has_status and code in (FailureCode.EXTRACTION, FailureCode.BAD_RESPONSE)
     return Verdict.GOOD if has_answered else Verdict.NOTHING
@@ -97,7 +100,7 @@ def count_use(proxy: PooledProxy, use: ProxyUse, now: float) -> PooledProxy:
 
 
 def site_keys(use: ProxyUse) -> list[tuple[int, str]]:
-    """The records that a use counts in: that of the proxy, and that of its tier."""
+    """Return the records that a use counts in: that of the proxy, and that of its tier."""
     if not use.site or use.verdict not in (Verdict.GOOD, Verdict.REFUSED):
         return []
     own = [(use.id, use.site)] if use.id > 0 else []

@@ -1,4 +1,4 @@
-"""A mergeable summary of positive numbers: how many, where they lie, how far they spread, in logarithms."""
+"""A mergeable summary of positive numbers: count, mean, spread and extremes of their logarithms."""
 
 import math
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ class Distribution(NamedTuple):
 
     def add(self, value: float) -> "Distribution":
         log = math.log(max(value, 1e-9))
-        one = Distribution(1.0, log, log * log, log, log)
-        return self.merge(one) if self.number else one
+        single = Distribution(1.0, log, log * log, log, log)
+        return self.merge(single) if self.number else single
 
     def merge(self, other: "Distribution") -> "Distribution":
-        # Most distributions of most fields are empty.
+        # Fast path: most distributions of most fields are empty.
         if not other.number or not self.number:
             return self if self.number else other
         return Distribution(
@@ -40,7 +40,7 @@ class Distribution(NamedTuple):
 
     @property
     def typical(self) -> float:
-        """The geometric mean."""
+        """Return the geometric mean."""
         return math.exp(self.mean)
 
     @property
@@ -50,11 +50,11 @@ class Distribution(NamedTuple):
         return math.sqrt(max(self.squares / self.number - self.mean**2, _LEAST_DEVIATION**2))
 
     def is_far_from(self, history: "Distribution", factor: float) -> bool:
-        """Whether these numbers are off by at least the factor, and more than chance explains."""
+        """Return whether these numbers are off by at least the factor, and by more than chance explains."""
         if not self.number or not history.number:
             return False
         shift, limit = abs(self.mean - history.mean), math.log(factor)
-        if self.number < 3:  # too few for a mean: compare them with the extremes
+        if self.number < 3:  # too few for a mean: compare with the extremes
             beyond = max(self.high - history.high, history.low - self.low)
             return beyond > limit and shift > 4 * history.deviation
         return shift > max(limit, 4 * history.deviation / math.sqrt(self.number))

@@ -11,13 +11,13 @@ from corral.domain.quality.thresholds import Thresholds
 from corral.domain.quality.value_shape import swap_date
 
 _UNLIKELY = 0.001
-_RARE = 0.02  # a share of a history that counts as never
+_RARE = 0.02  # shares of a history below this count as never
 _FEW = 3  # values below this number are judged one by one, not as a sample
-_SHOWN_CHARS = 80
+_MAX_EXAMPLE_CHARS = 80
 _MARGIN = 0.965
 _MIN_LOST = 1.5  # items of a list, on average
 _MIN_SAMPLES = 5
-_MIN_KNOWN = 4  # characters by which a value is recognized inside another one
+_MIN_RECOGNIZED = 4  # characters by which a value is recognized inside another one
 _MIN_CUT = 40  # characters of a text whose beginning alone is a loss; "Blue chair" may become "Blue"
 _MIN_LABELLED = 3  # words of a text before which a label without a colon is recognized; "not available" has none
 _HEAD_CHARS = 80
@@ -32,7 +32,7 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DataFinding:
-    """What is worse than before, and where. Without a field it concerns the records as a whole."""
+    """One deviation from the history. Without a field, it concerns the records as a whole."""
 
     field: str | None
     what: str
@@ -75,31 +75,31 @@ class DataVerdict:
 
 
 def has_history(history: Profile, thresholds: Thresholds) -> bool:
-    """Enough good runs; two of them suffice if they have many records."""
-    records = max((known.asked for known in history.fields.values()), default=0.0)
+    """Return whether there are enough good runs; two suffice if they have many records."""
+    records = max((field.expected for field in history.fields.values()), default=0.0)
     return history.runs >= thresholds.min_history or (history.runs >= 2 and records >= 10 * thresholds.min_history)
 
 
 def judge(history: Profile, run: Profile, thresholds: Thresholds) -> DataVerdict:
-    """Compare a run with its history. With little history nothing is judged."""
+    """Compare a run with its history. With too little history, the verdict is empty."""
     if not thresholds.is_on or not has_history(history, thresholds):
         return DataVerdict()
     findings = list(_judge_records(history, run, thresholds))
-    for name, known in history.fields.items():
-        if name.partition(".")[0] in thresholds.ignore or known.asked < thresholds.min_history:
+    for name, past in history.fields.items():
+        if name.partition(".")[0] in thresholds.ignore or past.expected < thresholds.min_history:
             continue
         observed = run.fields.get(name)
         if observed is not None:
-            findings += _judge_field(name, known, observed, thresholds)
+            findings += _judge_field(name, past, observed, thresholds)
         elif run.open_records and "." not in name:
-            findings += _judge_field(name, known, FieldProfile(asked=run.open_records), thresholds)
+            findings += _judge_field(name, past, FieldProfile(expected=run.open_records), thresholds)
         elif _parent_has_values(name, run.fields):
-            findings += _judge_field(name, known, FieldProfile(asked=known.asked / history.runs), thresholds)
+            findings += _judge_field(name, past, FieldProfile(expected=past.expected / history.runs), thresholds)
     return DataVerdict(tuple(findings))
 
 
 def _parent_has_values(name: str, fields: Mapping[str, FieldProfile]) -> bool:
-    """A field inside an object is only asked for where there is an object."""
+    """Return whether the object around a field has values: without an object, the field is not expected."""
     parent, _, inner = name.rpartition(".")
     return bool(inner) and parent in fields and fields[parent].filled > 0
 
@@ -108,38 +108,38 @@ def _judge_records(history: Profile, run: Profile, thresholds: Thresholds) -> It
     if history.runs < thresholds.min_history or history.records.typical < 3:
         return
     before, after = history.records.typical, run.records.typical if run.records.number else 0.0
-    # With a margin below the least number so far and below the share: a few runs do not show all that is usual. A part
-    # of a record more, because one record is a large share of a short list.
+    # With a margin below the minimum so far and below the share: a few runs do not show the whole usual range. The
+    # constant is for short lists, of which one record is a large share.
     least = min(0.95 * math.exp(history.records.low), _MARGIN * (1 - thresholds.drop) * before)
     if after + 0.25 < least and before - after >= 2:
         grade = Grade.BROKEN if after < before / 4 else Grade.SUSPECT
         yield DataFinding(None, "records", round(before), round(after), grade)
 
 
-def _judge_field(name: str, known: FieldProfile, seen: FieldProfile, limits: Thresholds) -> list[DataFinding]:
-    if lost := _judge_fill(name, known, seen, limits):
+def _judge_field(name: str, history: FieldProfile, observed: FieldProfile, limits: Thresholds) -> list[DataFinding]:
+    if lost := _judge_fill(name, history, observed, limits):
         return [lost]
-    if not seen.values or known.values < limits.min_history:
+    if not observed.values or history.values < limits.min_history:
         return []
     for check in (_judge_flags, _judge_kind, _judge_unit, _judge_sizes, _judge_sameness, _judge_samples):
-        # One finding for each field: the others follow from it.
-        if found := check(name, known, seen):
-            return [found]
+        # One finding per field: the others follow from it.
+        if finding := check(name, history, observed):
+            return [finding]
     return []
 
 
-def _judge_fill(name: str, known: FieldProfile, seen: FieldProfile, limits: Thresholds) -> DataFinding | None:
-    if not seen.asked or not known.asked:
+def _judge_fill(name: str, history: FieldProfile, observed: FieldProfile, limits: Thresholds) -> DataFinding | None:
+    if not observed.expected or not history.expected:
         return None
-    before, after = known.filled / known.asked, seen.filled / seen.asked
+    before, after = history.filled / history.expected, observed.filled / observed.expected
     if before - after < limits.drop:
         return None
-    if seen.asked < _FEW and known.is_required and before > 1 - _RARE:
+    if observed.expected < _FEW and history.is_required and before > 1 - _RARE:
         is_unlikely = True
     else:
-        chance = (known.filled + 0.5) / (known.asked + 1)
-        bound = _UNLIKELY if seen.asked >= _FEW else 0.05
-        is_unlikely = _tail(round(seen.filled), round(seen.asked), chance) < bound
+        chance = (history.filled + 0.5) / (history.expected + 1)
+        bound = _UNLIKELY if observed.expected >= _FEW else 0.05
+        is_unlikely = _tail(round(observed.filled), round(observed.expected), chance) < bound
     if not is_unlikely:
         return None
     grade = Grade.BROKEN if after <= 0.1 else Grade.SUSPECT
@@ -155,40 +155,40 @@ _MARKS = {
 _CLEAR = frozenset({"is_placeholder", "is_refusal"})  # even in a single value
 
 
-def _judge_flags(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
+def _judge_flags(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
     for flag, (what, grade) in _MARKS.items():
-        before, after = known.flags[flag] / known.values, seen.flags[flag] / seen.values
-        if seen.values < _FEW:
+        before, after = history.flags[flag] / history.values, observed.flags[flag] / observed.values
+        if observed.values < _FEW:
             is_worse = flag in _CLEAR and before < _RARE and after > 0
         else:
-            chance = (known.flags[flag] + 0.5) / (known.values + 1)
-            misses = round(seen.values - seen.flags[flag])
-            is_worse = after - before >= 0.3 and _tail(misses, round(seen.values), 1 - chance) < _UNLIKELY
+            chance = (history.flags[flag] + 0.5) / (history.values + 1)
+            misses = round(observed.values - observed.flags[flag])
+            is_worse = after - before >= 0.3 and _tail(misses, round(observed.values), 1 - chance) < _UNLIKELY
         if is_worse:
-            return DataFinding(name, what, _example(known), _example(seen), grade)
+            return DataFinding(name, what, _example(history), _example(observed), grade)
     return None
 
 
-def _judge_kind(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    strange = sum(count for kind, count in seen.kinds.items() if known.kinds[kind] / known.values < _RARE)
-    usual, count = known.kinds.most_common(1)[0]
-    unusual = seen.kinds.most_common(1)[0][0]
-    if seen.values < _FEW:
-        # A title may be a number or look like a path; it is no price and no date.
-        is_worse = strange == seen.values and count / known.values > 0.95
+def _judge_kind(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
+    strange = sum(count for kind, count in observed.kinds.items() if history.kinds[kind] / history.values < _RARE)
+    usual, count = history.kinds.most_common(1)[0]
+    unusual = observed.kinds.most_common(1)[0][0]
+    if observed.values < _FEW:
+        # A title may be a number or look like a path, but not a price or a date.
+        is_worse = strange == observed.values and count / history.values > 0.95
         is_worse = is_worse and not (usual == "text" and unusual in ("number", "boolean", "url"))
     else:
-        is_worse = strange / seen.values >= 0.4
-    return DataFinding(name, "kind", usual, f"{unusual}: {_example(seen)}") if is_worse else None
+        is_worse = strange / observed.values >= 0.4
+    return DataFinding(name, "kind", usual, f"{unusual}: {_example(observed)}") if is_worse else None
 
 
 _NEUTRAL = "numeric"  # does not show the order of day and month
 
 
-def _judge_unit(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    """A currency, a decimal sign or an order of dates that the history does not have."""
-    for group in sorted({unit.partition(":")[0] for unit in seen.units}):
-        before, after = _units_of(known, group), _units_of(seen, group)
+def _judge_unit(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
+    """Find a currency, decimal sign or date order that the history does not have."""
+    for group in sorted({unit.partition(":")[0] for unit in observed.units}):
+        before, after = _units_of(history, group), _units_of(observed, group)
         total, now = sum(before.values()), sum(after.values())
         if total < _FEW or not now:
             continue
@@ -205,70 +205,77 @@ def _units_of(profile: FieldProfile, group: str) -> dict[str, float]:
     return units
 
 
-def _judge_sizes(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    # A list varies more than a text; numbers vary most. A page whose value hardly ever changed does not show how far
-    # its next value may differ.
-    caution = 3.0 if seen.values < _FEW and len(known.samples) < _MIN_SAMPLES else 1.0
-    length = 1.7 if seen.length.number >= _FEW else 2.5
-    for what, factor in (("length", caution * length), ("size", caution * 6.0), ("items", _items_factor(known, seen))):
-        before, after = getattr(known, what), getattr(seen, what)
+def _judge_sizes(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
+    # Lists vary more than texts, and numbers vary most. If the value of a page hardly ever changed, its history does
+    # not show how far the next value may differ.
+    caution = 3.0 if observed.values < _FEW and len(history.samples) < _MIN_SAMPLES else 1.0
+    length = 1.7 if observed.length.number >= _FEW else 2.5
+    for what, factor in (
+        ("length", caution * length),
+        ("size", caution * 6.0),
+        ("items", _items_factor(history, observed)),
+    ):
+        before, after = getattr(history, what), getattr(observed, what)
         if before.number >= _FEW and after.is_far_from(before, factor):
             return DataFinding(name, what, round(before.typical, 2), round(after.typical, 2))
     return None
 
 
-def _items_factor(known: FieldProfile, seen: FieldProfile) -> float:
+def _items_factor(history: FieldProfile, observed: FieldProfile) -> float:
     """Return how far the number of items may differ: lists grow, and lose an item now and then."""
-    lost = known.items.typical - seen.items.typical
+    lost = history.items.typical - observed.items.typical
     return 1.7 if lost >= _MIN_LOST else 6.0
 
 
-def _judge_sameness(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    """All records have the same value, where they used to have different ones."""
-    if seen.values < 5 or len(seen.distinct) > max(1, 0.1 * seen.values):
+def _judge_sameness(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
+    """Find a field that has the same value in all records, and used to have different ones."""
+    if observed.values < 5 or len(observed.distinct) > max(1, 0.1 * observed.values):
         return None
-    if known.compared < 10 or known.different / known.compared < 0.5:
+    if history.compared < 10 or history.different / history.compared < 0.5:
         return None
-    return DataFinding(name, "same_value", round(known.different / known.compared, 2), _example(seen))
+    return DataFinding(name, "same_value", round(history.different / history.compared, 2), _example(observed))
 
 
-def _judge_samples(name: str, known: FieldProfile, seen: FieldProfile) -> DataFinding | None:
-    """A known value that has gained a label, lost its end, or exchanged day and month."""
-    if seen.values >= _FEW:
+def _judge_samples(name: str, history: FieldProfile, observed: FieldProfile) -> DataFinding | None:
+    """Find a known value that has gained a label, lost its end, or swapped day and month."""
+    if observed.values >= _FEW:
         return None
-    for after in seen.samples:
-        if after in known.samples:
+    for after in observed.samples:
+        if after in history.samples:
             continue
-        for before in known.samples:
+        for before in history.samples:
             if what := _compare_texts(before, after):
-                return DataFinding(name, what, before[:_SHOWN_CHARS], after[:_SHOWN_CHARS])
+                return DataFinding(name, what, before[:_MAX_EXAMPLE_CHARS], after[:_MAX_EXAMPLE_CHARS])
     return None
 
 
 def _compare_texts(before: str, after: str) -> str | None:
     if swap_date(before) == after:
         return "date_order"
-    if len(before) >= _MIN_KNOWN and _is_label(after[: max(after.find(before[:_HEAD_CHARS]), 0)], before):
+    if len(before) >= _MIN_RECOGNIZED and _is_label(after[: max(after.find(before[:_HEAD_CHARS]), 0)], before):
         return "label"
     stem = after.rstrip("….[] ")
     is_shorter = len(stem) < 0.8 * len(before) or (stem != after and len(before) == MAX_SAMPLE_CHARS)
     is_shorter = is_shorter and (stem != after or len(before) >= _MIN_CUT)
-    return "truncated" if len(stem) >= _MIN_KNOWN and is_shorter and before.startswith(stem) else None
+    return "truncated" if len(stem) >= _MIN_RECOGNIZED and is_shorter and before.startswith(stem) else None
 
 
 def _is_label(head: str, text: str) -> bool:
-    """Whether the words before a known text name it. A digit before a number, or a negation, makes another value."""
+    """Return whether the words before a known text label it.
+
+    A digit before a number, or a negation, makes another value.
+    """
     if not 0 < len(head) <= _MAX_LABEL_CHARS or not any(each.isalpha() for each in head):
         return False
     return head.rstrip().endswith((":", "：")) or (head.endswith(" ") and len(text.split()) >= _MIN_LABELLED)
 
 
 def _example(profile: FieldProfile) -> str:
-    return profile.samples[-1][:_SHOWN_CHARS] if profile.samples else ""
+    return profile.samples[-1][:_MAX_EXAMPLE_CHARS] if profile.samples else ""
 
 
 def _tail(successes: int, trials: int, chance: float) -> float:
-    """The probability of at most this number of successes."""
+    """Return the probability of at most this number of successes."""
     chance = min(max(chance, 1e-9), 1 - 1e-9)
     if trials > 200:
         spread = math.sqrt(trials * chance * (1 - chance))

@@ -1,4 +1,4 @@
-"""The profile of a template: a summary of bounded size of the values that its fields had."""
+"""The profile of a template: a summary, of bounded size, of the values of its fields."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,31 +13,31 @@ MAX_FIELDS = 200
 _MAX_UNITS = 16
 _MAX_SAMPLES = 8
 MAX_SAMPLE_CHARS = 300
-_MAX_ITEMS = 100  # of a list, whose values are looked at
+_MAX_ITEMS = 100  # items of a list that are profiled
 _MAX_DISTINCT = 256
 _MAX_DEPTH = 4
-_MAX_VALUES = 1_000  # of one field in one run that are described; whether it is filled is counted for all records
-# After this number of runs older ones count half, so that a profile follows a site that changes slowly.
+_MAX_VALUES = 1_000  # values of one field in one run that are described; filled ones are counted in all records
+# After this number of runs, the weight of older ones is halved, so that a profile follows slow changes of a site.
 _MAX_RUNS = 60.0
 _FLAGS = ("is_placeholder", "is_refusal", "is_cut", "has_label")
 
 
 @dataclass(slots=True)
 class FieldProfile:
-    asked: float = 0.0  # records that should have the field
+    expected: float = 0.0  # records that should have the field
     filled: float = 0.0  # those that have it
     is_required: bool = False
-    values: float = 0.0  # more than filled where it is a list
+    values: float = 0.0  # more than `filled` for lists
     kinds: ValueCounts = field(default_factory=ValueCounts)
     units: ValueCounts = field(default_factory=ValueCounts)  # currencies, decimal signs, orders of dates
     flags: ValueCounts = field(default_factory=ValueCounts)
     length: Distribution = NO_VALUES
     size: Distribution = NO_VALUES
     items: Distribution = NO_VALUES
-    compared: float = 0.0  # values in runs with several of them, and how many of those were different
+    compared: float = 0.0  # values in runs with more than one value, and how many of them were different
     different: float = 0.0
     samples: list[str] = field(default_factory=list)  # the latest different values
-    distinct: set[int] = field(default_factory=set)  # of one run; not kept in a history
+    distinct: set[int] = field(default_factory=set)  # hashes of the values of one run; not part of a history
 
     def add(self, shape: ValueShape) -> None:
         self.values += 1
@@ -63,7 +63,7 @@ class FieldProfile:
 
     def merge(self, run: "FieldProfile") -> None:
         """Add the values of one more run."""
-        self.asked += run.asked
+        self.expected += run.expected
         self.filled += run.filled
         self.values += run.values
         self.is_required = run.is_required
@@ -82,7 +82,7 @@ class FieldProfile:
             self._remember(sample)
 
     def scale(self, factor: float) -> None:
-        for name in ("asked", "filled", "values", "compared", "different"):
+        for name in ("expected", "filled", "values", "compared", "different"):
             setattr(self, name, getattr(self, name) * factor)
         for counter in (self.kinds, self.units, self.flags):
             for key in counter:
@@ -92,7 +92,7 @@ class FieldProfile:
 
     def document(self) -> dict[str, Any]:
         return {
-            "asked": self.asked,
+            "asked": self.expected,
             "filled": self.filled,
             "values": self.values,
             "compared": self.compared,
@@ -110,7 +110,7 @@ class FieldProfile:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "FieldProfile":
         return cls(
-            asked=document["asked"],
+            expected=document["asked"],
             filled=document["filled"],
             is_required=document["is_required"],
             values=document["values"],
@@ -133,7 +133,7 @@ class Profile:
     runs: float = 0.0
     records: Distribution = NO_VALUES  # per run
     fields: dict[str, FieldProfile] = field(default_factory=dict)
-    # Of one run whose records name their own fields: a field that none of them names is missing from all of them.
+    # Number of records of own code, which names their fields: a field that none of them has is missing in all.
     open_records: float = 0.0
 
     def merge(self, run: "Profile") -> None:
@@ -145,11 +145,11 @@ class Profile:
                 self.fields.setdefault(name, FieldProfile()).merge(observed)
         if self.runs > _MAX_RUNS:
             self.runs, self.records = self.runs / 2, self.records.scale(0.5)
-            for known in self.fields.values():
-                known.scale(0.5)
+            for profile in self.fields.values():
+                profile.scale(0.5)
 
     def replace_part(self, name: str | None, run: "Profile") -> None:
-        """Forget the history of one field, or with None of the number of records, in favour of one run."""
+        """Replace the history of one field, or with None that of the number of records, by one run."""
         if name is None:
             self.records = run.records.scale(self.runs)
             return
@@ -162,17 +162,17 @@ class Profile:
                 fresh.scale(self.runs)
 
     def document(self) -> dict[str, Any]:
-        fields = {name: known.document() for name, known in self.fields.items()}
+        fields = {name: profile.document() for name, profile in self.fields.items()}
         return {"runs": self.runs, "records": self.records.document(), "fields": fields}
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Profile":
-        fields = {name: FieldProfile.of(known) for name, known in document["fields"].items()}
+        fields = {name: FieldProfile.of(profile) for name, profile in document["fields"].items()}
         return cls(document["runs"], Distribution.of(document["records"]), fields)
 
 
 def observe(records: Iterable[Mapping[str, Any]], required: Iterable[str], optional: Iterable[str] = ()) -> Profile:
-    """The profile of one run, of the fields that were asked for."""
+    """Return the profile of one run, for the requested fields."""
     builder = ProfileBuilder()
     for record in records:
         builder.add(record, required, optional)
@@ -198,17 +198,17 @@ class ProfileBuilder:
                 self._add_field(name, record.get(name), is_required=is_required, depth=0)
 
     def add_open(self, record: Mapping[str, Any], required: Iterable[str], optional: Iterable[str] = ()) -> None:
-        """Add a record of own code, which has fields beside those that were asked for."""
-        asked = {*required, *optional}
-        own = [name for name in record if name not in asked]
+        """Add a record of own code, which may have more fields than those requested."""
+        requested = {*required, *optional}
+        own = [name for name in record if name not in requested]
         self._open_fields.update(own)
         self._profile.open_records += 1
         self.add(record, required, (*optional, *own))
 
     def finish(self, records: int | None = None) -> Profile:
-        """`records`: how many there are, where only some of them were added."""
+        """Return the profile. `records` is the total number if only some records were added."""
         for name in self._open_fields & self._profile.fields.keys():
-            self._profile.fields[name].asked = self._profile.open_records
+            self._profile.fields[name].expected = self._profile.open_records
         total = self._records if records is None else records
         if total:
             self._profile.records = NO_VALUES.add(total)
@@ -218,24 +218,24 @@ class ProfileBuilder:
         fields = self._profile.fields
         if name not in fields and len(fields) >= MAX_FIELDS:
             return
-        known = fields.get(name)
-        if known is None:
-            known = fields[name] = FieldProfile(is_required=is_required)
-        known.asked += 1
+        profile = fields.get(name)
+        if profile is None:
+            profile = fields[name] = FieldProfile(is_required=is_required)
+        profile.expected += 1
         if _is_empty(value):
             return
-        known.filled += 1
+        profile.filled += 1
         if isinstance(value, list):
-            known.items = known.items.add(len(value))
-        if known.values >= _MAX_VALUES:
+            profile.items = profile.items.add(len(value))
+        if profile.values >= _MAX_VALUES:
             return
-        for each in _values(value):
-            if isinstance(each, dict) and not is_money(each):
+        for item in _values(value):
+            if isinstance(item, dict) and not is_money(item):
                 if depth < _MAX_DEPTH:
-                    for key, inner in each.items():
+                    for key, inner in item.items():
                         self._add_field(f"{name}.{key}", inner, is_required=False, depth=depth + 1)
             else:
-                known.add(describe_value(each))
+                profile.add(describe_value(item))
 
 
 def _is_empty(value: Any) -> bool:
@@ -244,8 +244,8 @@ def _is_empty(value: Any) -> bool:
 
 def _values(value: Any) -> Iterator[Any]:
     values = value[:_MAX_ITEMS] if isinstance(value, list) else [value]
-    for each in values:
-        if isinstance(each, list):
-            yield from (inner for inner in each[:_MAX_ITEMS] if not _is_empty(inner))
-        elif not _is_empty(each):
-            yield each
+    for item in values:
+        if isinstance(item, list):
+            yield from (inner for inner in item[:_MAX_ITEMS] if not _is_empty(inner))
+        elif not _is_empty(item):
+            yield item

@@ -1,4 +1,4 @@
-"""The data of a run by template, and the history that it is compared with."""
+"""The profiles of a run by template, and their comparison with the history."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ _MAX_TEMPLATES = 101  # as many as a crawl has patterns, and the pages that none
 
 
 class ProfileKey(NamedTuple):
-    """Where the history of such runs is stored."""
+    """The key under which the history of similar runs is stored."""
 
     owner: str  # the job; empty for a crawl without one
     template: str  # of its pages: target and limits
@@ -33,12 +33,12 @@ class RunProfile:
     def adopt(self, run: "RunProfile", findings: Iterable[DataFinding]) -> None:
         """Learn from a run that a person accepted: where it differs, it replaces the history.
 
-        Added to a long history as one of many runs, it would not keep the next run of this shape from being suspect.
+        As one of many runs of a long history, it would not prevent the next similar run from being suspect.
         """
         for finding in findings:
-            known = self.templates.get(finding.template)
-            if known is not None:
-                known.replace_part(finding.field, run.templates.get(finding.template, Profile()))
+            history = self.templates.get(finding.template)
+            if history is not None:
+                history.replace_part(finding.field, run.templates.get(finding.template, Profile()))
         self.merge(run)
 
     def document(self) -> dict[str, Any]:
@@ -50,21 +50,21 @@ class RunProfile:
 
 
 class ObservedData(NamedTuple):
-    """The data of a run that has just ended, on its way to its verdict."""
+    """The data of a run that has just ended, before its verdict."""
 
     key: ProfileKey
     profile: RunProfile
 
 
 def judge_run(history: RunProfile, run: RunProfile, thresholds: Thresholds) -> DataVerdict | None:
-    """Compare a run with its history; None where that is too short."""
+    """Compare a run with its history; return None if the history is too short."""
     if not thresholds.is_on:
         return None
-    known = {name: each for name, each in history.templates.items() if has_history(each, thresholds)}
-    if not known:
+    histories = {name: each for name, each in history.templates.items() if has_history(each, thresholds)}
+    if not histories:
         return None
     findings: list[DataFinding] = []
-    for name, profile in known.items():
+    for name, profile in histories.items():
         verdict = judge(profile, run.templates.get(name, Profile(1.0)), thresholds)
         findings += [replace(finding, template=name) for finding in verdict.findings]
     return DataVerdict(tuple(findings))

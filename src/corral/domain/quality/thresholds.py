@@ -29,10 +29,10 @@ class Thresholds:
 
     @classmethod
     def of(cls, document: Mapping[str, Any], *, field: str = "quality") -> "Thresholds":
-        """BadInput names what is wrong; what is left out has its default."""
+        """Parse thresholds; missing ones get their default. BadInput names the problem."""
         for name in document:
             if name not in _NAMES:
-                hint = f"known are {', '.join(_NAMES)}"
+                hint = f"thresholds: {', '.join(_NAMES)}"
                 raise BadInput(f"{str(name)[:80]!r} is no threshold", field=f"{field}.{str(name)[:80]}", hint=hint)
         plain = cls()
         return cls(

@@ -1,12 +1,12 @@
-"""How often each name was seen."""
+"""Counts by name."""
 
 from operator import itemgetter
 
 
 class ValueCounts(dict[str, float]):
-    """A dictionary of counts; a name that was never seen has none.
+    """A dictionary of counts, 0 for a missing name.
 
-    Profiles are made and read for every page, and creating a `collections.Counter` takes longer than counting in it.
+    Profiles are created for every page, and creating a `collections.Counter` takes longer than counting in it.
     """
 
     def __missing__(self, name: str) -> float:
@@ -17,5 +17,5 @@ class ValueCounts(dict[str, float]):
             self[name] += count
 
     def most_common(self, limit: int) -> list[tuple[str, float]]:
-        """The names that were seen most, with their counts; of equal counts the one that was seen first."""
+        """Return the most frequent names with their counts; among equal counts, the first added comes first."""
         return sorted(self.items(), key=itemgetter(1), reverse=True)[:limit]

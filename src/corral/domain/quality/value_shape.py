@@ -1,10 +1,10 @@
-"""What a value looks like: its kind, unit, length and size, without its meaning."""
+"""The shape of a value: its kind, unit, length and size, without its meaning."""
 
 import math
 import re
 from typing import Any, NamedTuple
 
-MAX_TEXT = 4_000  # characters that are looked at; the length is that of the whole value
+MAX_TEXT = 4_000  # characters that are analysed; `length` is that of the whole value
 
 _SIGNS = {"€": "EUR", "$": "USD", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "zł": "PLN", "kr": "KR", "₩": "KRW"}
 _SIGN = r"(?:US\$|C\$|A\$|[€$£¥₹₽₩]|zł|kr\.?|Kč|Ft|CHF|[A-Z]{3}(?![A-Za-z]))"
@@ -44,15 +44,15 @@ _REFUSAL = re.compile(
 )
 _LABEL = re.compile(r"[^\W\d][\w ]{0,24}\s?[:：]\s?\S")
 _CUT = re.compile(r"(?:…|\.\.\.|\[…\]|\[\.\.\.\])\s*$")
-_END_CHARS = 8  # where a text that was cut off says so
-_MAX_REFUSAL = 120  # a longer text may well speak of logins
+_END_CHARS = 8  # characters at the end that may mark a truncated text
+_MAX_REFUSAL = 120  # a longer text may mention logins without being a refusal
 
 
 class ValueShape(NamedTuple):
-    """A value that is there: an empty one has no shape."""
+    """The shape of a value that is not empty."""
 
     kind: str  # money, number, date, url, boolean, text
-    units: tuple[str, ...] = ()  # `currency:EUR`, `decimal:,`, `date:day-first`, where the value shows them
+    units: tuple[str, ...] = ()  # `currency:EUR`, `decimal:,`, `date:day-first`, if the value shows them
     length: int = 0
     size: float | None = None  # of a number
     text: str = ""
@@ -63,7 +63,7 @@ class ValueShape(NamedTuple):
 
 
 def describe_value(value: Any) -> ValueShape:
-    """The shape of one value: a text, a number, a boolean or an amount of money."""
+    """Return the shape of one value: a text, a number, a boolean or an amount of money."""
     if isinstance(value, bool):
         return ValueShape("boolean", length=1, text=str(value))
     if isinstance(value, int | float):
@@ -74,7 +74,7 @@ def describe_value(value: Any) -> ValueShape:
 
 
 def is_money(value: Any) -> bool:
-    """Whether a value is an amount with its currency, as the type `money` gives it."""
+    """Return whether a value is an amount with its currency, as the type `money` produces it."""
     return isinstance(value, dict) and "amount" in value and "currency" in value
 
 
@@ -90,9 +90,9 @@ def _describe_text(whole: str) -> ValueShape:
     length = len(whole.strip())
     if _PLACEHOLDER.fullmatch(text):
         return ValueShape("text", length=length, text=text, is_placeholder=True)
-    if found := _MONEY.fullmatch(text):
-        number = found["first"] or found["second"]
-        sign = (found["before"] or found["after"]).rstrip(".")
+    if match := _MONEY.fullmatch(text):
+        number = match["first"] or match["second"]
+        sign = (match["before"] or match["after"]).rstrip(".")
         size = _size(number)
         units = (f"currency:{_SIGNS.get(sign, sign)}", *_decimal_unit(number))
         return ValueShape("money", units, length, size, text, is_placeholder=size == 0)
@@ -113,30 +113,30 @@ def _describe_text(whole: str) -> ValueShape:
 
 
 def _describe_date(text: str) -> str:
-    """`iso`, `words`, `day-first`, `month-first`, `numeric` where the order does not show, or empty."""
+    """Return `iso`, `words`, `day-first`, `month-first`, `numeric` if the order is ambiguous, or "" for no date."""
     if _ISO_DATE.fullmatch(text):
         return "iso"
     if _WORD_DATE.fullmatch(text):
         return "words"
-    found = _NUMERIC_DATE.fullmatch(text)
-    if found is None:
+    match = _NUMERIC_DATE.fullmatch(text)
+    if match is None:
         return ""
-    first, second = int(found[1]), int(found[3])
+    first, second = int(match[1]), int(match[3])
     if first > 12 >= second:
         return "day-first"
     return "month-first" if second > 12 >= first else "numeric"
 
 
 def swap_date(text: str) -> str | None:
-    """A numeric date with day and month exchanged; None where that is no other date."""
-    found = _NUMERIC_DATE.fullmatch(text)
-    if found is None or found[1] == found[3]:
+    """Return a numeric date with day and month swapped; None if that is no other date."""
+    match = _NUMERIC_DATE.fullmatch(text)
+    if match is None or match[1] == match[3]:
         return None
-    return f"{found[3]}{found[2]}{found[1]}{text[found.start(2) :][len(found[2] + found[3]) :]}"
+    return f"{match[3]}{match[2]}{match[1]}{text[match.start(2) :][len(match[2] + match[3]) :]}"
 
 
 def decimal_sign(text: str) -> str:
-    """`,` or `.` where the number shows which of them separates its decimals; otherwise empty."""
+    """Return `,` or `.` if the number shows which of them separates its decimals, or an empty text."""
     comma, dot = text.rfind(","), text.rfind(".")
     if comma >= 0 and dot >= 0:
         return "," if comma > dot else "."

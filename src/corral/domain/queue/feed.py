@@ -1,4 +1,4 @@
-"""Which tasks may start now: strict bands, oldest first within a band, within the limits of scrapers and in total."""
+"""Choose the tasks to start: strict bands, oldest first within a band, within the limits of scrapers and in total."""
 
 import math
 from collections import Counter
@@ -20,7 +20,7 @@ class ReadyTask(NamedTuple):
 
 
 class TaskScope(NamedTuple):
-    """The tasks that a feed may start. `first_seq` is the lowest number among `ids`, so that no other is read."""
+    """The tasks that a feed may start. `first_seq` is the lowest number among `ids`: the query skips lower ones."""
 
     ids: Container[str]
     first_seq: int = 0
@@ -29,14 +29,14 @@ class TaskScope(NamedTuple):
 class ScraperLimit(NamedTuple):
     max_concurrent: int | None = None
     interval_s: float = 0.0  # between two starts
-    burst: int = 1  # starts that may come at once after a pause
+    burst: int = 1  # starts that may happen at once after a pause
 
     def next_due_s(self, due_s: float, now_s: float) -> float:
-        """When the next start is due by the rate alone, after a start at `now_s` that was due at `due_s`."""
+        """Return when the rate allows the next start, after a start at `now_s` that was due at `due_s`."""
         return max(now_s, due_s) + self.interval_s
 
     def wait_s(self, due_s: float, now_s: float) -> float:
-        """How long the rate lets the next start wait; 0 or less if it is due."""
+        """Return the seconds until the rate allows the next start; 0 or less if it is due."""
         return due_s - (self.burst - 1) * self.interval_s - now_s if self.interval_s else 0.0
 
 
@@ -61,7 +61,7 @@ class FeedRules:
 
 @dataclass(slots=True)
 class FeedResult:
-    """What one feed did. `is_waiting`: ready tasks are left; `wait_s`: until a rate lets one of them start."""
+    """The result of one feed. `is_waiting`: ready tasks are left; `wait_s`: until a rate allows one of them."""
 
     started: dict[str, NewRun] = field(default_factory=dict)  # by task
     refused: list[str] = field(default_factory=list)
@@ -114,24 +114,24 @@ class _Room:
     def _find_due_s(self, scraper: str) -> float:
         return self.next_due_s.get(scraper, self._due_s.get(scraper, 0.0))
 
-    def take_up_to(self, most: int, tasks: Iterable[ReadyTask], now_s: float) -> list[ReadyTask]:
-        """Take the first tasks whose scraper has room."""
-        taken: list[ReadyTask] = []
+    def take_up_to(self, limit: int, tasks: Iterable[ReadyTask], now_s: float) -> list[ReadyTask]:
+        """Choose the first tasks whose scraper has room, and reserve their slots."""
+        started: list[ReadyTask] = []
         for task in tasks:
-            if len(taken) >= most:
+            if len(started) >= limit:
                 break
             if self.has_room(task.scraper, now_s):
-                taken.append(task)
+                started.append(task)
                 self.total -= 1
                 self._of_scraper[task.scraper] += 1
                 self._note_start(task.scraper, now_s)
-        return taken
+        return started
 
     def _note_start(self, scraper: str, now_s: float) -> None:
-        for each in (scraper, _ALL):
-            limit = self._limit_of(each)
+        for name in (scraper, _ALL):
+            limit = self._limit_of(name)
             if limit.interval_s:
-                self.next_due_s[each] = limit.next_due_s(self._find_due_s(each), now_s)
+                self.next_due_s[name] = limit.next_due_s(self._find_due_s(name), now_s)
 
 
 def choose_tasks(
@@ -141,10 +141,10 @@ def choose_tasks(
     rules: FeedRules,
     now_s: float,
 ) -> Choice:
-    """Choose the tasks to start now. `due_s` says when the rate of each scraper allows its next start.
+    """Choose the tasks to start now. `due_s` is when the rate of each scraper allows its next start.
 
-    A band starts when no band above it has a ready task left, also if the limit of a scraper is what that task waits
-    for. `lower_share` reserves slots for the lower bands, so that they never stop.
+    A band starts when no band above it has a ready task left, even if such a task only waits for the limit of its
+    scraper. `lower_share` reserves slots for the lower bands, so that they never starve.
     """
     waiting = sorted(ready)
     room = _Room(rules, running, due_s)
@@ -155,9 +155,9 @@ def choose_tasks(
         in_lower = sum(1 for each in running if each.priority > top and not each.is_waiting)
         reserved = max(0, rules.lower_slots - in_lower) if lower else 0
         in_band = [task for task in waiting if task.priority == top]
-        taken = room.take_up_to(room.total - reserved, in_band, now_s)
-        chosen += taken
-        if len(taken) < len(in_band):
+        started = room.take_up_to(room.total - reserved, in_band, now_s)
+        chosen += started
+        if len(started) < len(in_band):
             chosen += room.take_up_to(min(reserved, room.total), lower, now_s)
             break
         waiting = lower

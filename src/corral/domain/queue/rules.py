@@ -1,4 +1,4 @@
-"""The rules of the queue that follow from the configuration of the scrapers."""
+"""Derive the rules of the queue from the configuration of the scrapers."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Tasks of the queue in the words of scrapyd: spiders are scrapers, jobs are tasks. Pure."""
+"""Tasks of the queue in the terms of scrapyd: spiders are scrapers, jobs are tasks. Pure."""
 
 import math
 import re
@@ -20,7 +20,7 @@ _OWN = frozenset({"project", "spider", "jobid", "priority", "setting", "_version
 _WAITING = frozenset({RunState.QUEUED.value, "paused"})
 _NUMBER = re.compile(r"[+]?\d{1,18}|-\d{1,18}")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
-# A script may hold these back for five seconds; the last one ends it at once.
+# A script may delay its end for five seconds after the first two; the last one ends it at once.
 SIGNALS = {"SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM, "SIGKILL": signal.SIGKILL}
 
 
@@ -40,12 +40,12 @@ def refuse_project(project: str) -> BadInput:
 
 
 def refuse_version(version: str) -> BadInput:
-    """Corral executes the scripts that are installed: there is no other version of them."""
+    """Return the error for a version: Corral executes the installed scripts and has no other versions."""
     return BadInput(f"version '{version[:80]}' not found", field="_version")
 
 
 def make_entry(form: Form, task_id: str, spec: ScraperSpec) -> dict[str, Any]:
-    """The entry of a queue file that does what a form of `schedule.json` asks for."""
+    """Return the entry of a queue file for a form of `schedule.json`."""
     params = {name: list(values) if len(values) > 1 else values[0] for name, values in form.items() if name not in _OWN}
     _refuse_lost(params, spec)
     rules = {each.name: each for each in spec.parameters or ()}
@@ -58,7 +58,7 @@ def make_entry(form: Form, task_id: str, spec: ScraperSpec) -> dict[str, Any]:
 
 
 def _refuse_lost(params: Iterable[str], spec: ScraperSpec) -> None:
-    """Refuse arguments that a task has for itself: the spider would not receive them."""
+    """Refuse arguments with the names of task properties: the spider would not receive them."""
     accepted = {each.name for each in spec.parameters or ()} - {"id", "scraper", "priority", "custom_settings"}
     lost = next((name for name in params if name in ABOUT_TASK and name not in accepted), None)
     if lost is not None:
@@ -66,7 +66,7 @@ def _refuse_lost(params: Iterable[str], spec: ScraperSpec) -> None:
 
 
 def _convert(value: str | list[str], rules: ParameterSpec | None) -> Any:
-    """The value in the type that the scraper declares. A form has texts only; what does not fit stays a text."""
+    """Convert a text of the form to the type that the scraper declares; a value that does not fit stays a text."""
     kind = None if rules is None else rules.type
     if kind == "list":
         return value.split(",") if isinstance(value, str) else value
@@ -89,19 +89,19 @@ def _read_number(text: str, kind: str) -> Any:
     return number if kind == "number" and math.isfinite(number) else text
 
 
-def read_settings(given: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` texts as a mapping; later ones win."""
-    found: dict[str, str] = {}
-    for each in given:
-        name, separator, value = each.partition("=")
+def read_settings(texts: Sequence[str]) -> dict[str, str]:
+    """Parse `NAME=VALUE` texts into a mapping; later ones win."""
+    settings: dict[str, str] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
         if not separator or not name.strip():
-            raise BadInput(f"setting is invalid: {each[:80]!r} is not NAME=VALUE", field="setting")
-        found[name.strip()] = value
-    return found
+            raise BadInput(f"setting is invalid: {text[:80]!r} is not NAME=VALUE", field="setting")
+        settings[name.strip()] = value
+    return settings
 
 
 def read_priority(text: str | None) -> Priority:
-    """Scrapyd has numbers, and higher ones come first."""
+    """Convert a scrapyd priority, a number of which the highest comes first."""
     try:
         number = float(text or 0)
     except ValueError:
@@ -114,18 +114,18 @@ def read_priority(text: str | None) -> Priority:
 
 
 def read_signal(text: str | None) -> str:
-    """The name of the signal that a cancel sends first; scrapyd takes names with or without SIG, and numbers."""
+    """Return the signal that a cancel sends first. Scrapyd accepts names with or without SIG, and numbers."""
     if text is None:
         return "SIGINT"
-    known = {alias: name for name, number in SIGNALS.items() for alias in (name, name[3:], str(int(number)))}
-    found = known.get(text.upper())
-    if found is None:
+    aliases = {alias: name for name, number in SIGNALS.items() for alias in (name, name[3:], str(int(number)))}
+    signal_name = aliases.get(text.upper())
+    if signal_name is None:
         raise BadInput(f"signal is invalid: {text[:40]!r}; known: INT, TERM, KILL", field="signal")
-    return found
+    return signal_name
 
 
 def state_of(task: StoredTask) -> str:
-    """`pending`, `running` or `finished`."""
+    """Return `pending`, `running` or `finished`."""
     if task.state.has_ended:
         return "finished"
     is_waiting = task.state is TaskState.READY or task.run_state in _WAITING
@@ -133,7 +133,7 @@ def state_of(task: StoredTask) -> str:
 
 
 def describe_job(task: StoredTask, project: str) -> dict[str, Any]:
-    """A job as `listjobs.json` lists it. `pid` and `log_url` are null: no process and no log file has an address."""
+    """Describe a job as `listjobs.json` lists it. `pid` and `log_url` are null: Corral exposes neither."""
     about = {"id": task.task.id, "project": project, "spider": task.task.scraper}
     state = state_of(task)
     if state == "pending":
@@ -148,5 +148,5 @@ def describe_job(task: StoredTask, project: str) -> dict[str, Any]:
 
 
 def _format_time(moment: datetime) -> str:
-    """Scrapyd writes local time without a zone."""
+    """Format a time as scrapyd does: local time without a zone."""
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S.%f")

@@ -1,4 +1,4 @@
-"""How a drain of the queue went: totals, by priority and by scraper."""
+"""Statistics of a drain of the queue: totals, by priority and by scraper."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ class EndedTask:
 
 
 def outcome_of(stored: StoredTask) -> str:
-    """The outcome of a task as the summary counts it. A task that has not ended was skipped by an interruption."""
+    """Return the outcome of a task for the summary. A task that has not ended was skipped by an interruption."""
     match stored.state:
         case TaskState.COMPLETED:
             return "completed"
@@ -33,7 +33,7 @@ def outcome_of(stored: StoredTask) -> str:
 
 
 def summarize(ended: Iterable[EndedTask], duration_s: float) -> dict[str, Any]:
-    """The statistics that `execute_all_tasks` returns."""
+    """Return the statistics that `execute_all_tasks` returns."""
     tasks = list(ended)
     durations = [each.duration_s for each in tasks if each.is_new and each.duration_s]
     totals = _count(tasks)
@@ -58,6 +58,6 @@ def summarize(ended: Iterable[EndedTask], duration_s: float) -> dict[str, Any]:
 
 def _count(tasks: Iterable[EndedTask]) -> dict[str, int]:
     counts = dict.fromkeys(_COUNTED, 0)
-    for each in tasks:
-        counts[each.outcome] += 1
+    for task in tasks:
+        counts[task.outcome] += 1
     return counts

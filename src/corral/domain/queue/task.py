@@ -19,7 +19,7 @@ ABOUT_TASK = frozenset(
         "custom_settings",
     }
 )
-# A change of these does not make another task of it.
+# A task with other values of these is still the same task.
 _NOT_COMPARED = frozenset({"id", "priority", "reason"})
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,127}")
 _MAX_DOCUMENT = 262_144
@@ -29,7 +29,7 @@ _PRIORITIES = {priority.name: priority for priority in Priority}
 
 class TaskState(StrEnum):
     READY = "ready"
-    STARTED = "started"  # a run of it exists; its own state is the state of that run
+    STARTED = "started"  # it has a run, whose state is the public state of the task
     COMPLETED = "completed"
     PARTIAL = "partial"  # its script succeeded, but some of its output could not be read
     DEAD = "dead"  # its last run failed for good
@@ -70,11 +70,11 @@ class QueueTask(NamedTuple):
 
     @property
     def custom_settings(self) -> dict[str, Any]:
-        """Settings for the scraper, beside those of its configuration."""
+        """Return settings for the scraper, in addition to those of its configuration."""
         return dict(self.document.get("custom_settings") or {})
 
     def parameters(self, accepted: Iterable[str] | None) -> dict[str, Any]:
-        """The values for the scraper: all of its own parameters, and of the description what the scraper accepts."""
+        """Return the values for the scraper: its own parameters, and those describing keys that it accepts."""
         wanted = frozenset(accepted or ())
         return {name: value for name, value in self.document.items() if name not in ABOUT_TASK or name in wanted}
 
@@ -94,7 +94,7 @@ class QueueFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StoredTask:
-    """A task with what happened to it. `run_state` is the state of its current run."""
+    """A task with its history. `run_state` is the state of its current run."""
 
     task: QueueTask
     state: TaskState
@@ -109,7 +109,7 @@ class StoredTask:
     seq: int = 0
 
     def has_settled(self, task: QueueTask, *, retry_dead: bool) -> bool:
-        """Whether this very task ended and is not executed again: an id with other content is another task."""
+        """Return whether this task has ended for good. The same id with other content is another task."""
         is_retried = retry_dead and self.state is TaskState.DEAD
         return self.state.has_ended and not is_retried and self.task.digest == task.digest
 
@@ -123,7 +123,7 @@ class ImportReport:
     imported: int = 0
     updated: int = 0  # the same id with other content; it is ready again
     unchanged: int = 0
-    busy: tuple[str, ...] = ()  # the same id with other content, while the former one is executed
+    busy: tuple[str, ...] = ()  # the same id with other content, while the stored task is executed
     malformed: tuple[MalformedTask, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -143,12 +143,12 @@ def is_task_id(text: str) -> bool:
 
 
 def parse_priority(text: object) -> Priority:
-    """Raise ValueError with the known names for any other text."""
-    found = _PRIORITIES.get(text.upper()) if isinstance(text, str) else None
-    if found is None:
-        known = ", ".join(_PRIORITIES)
-        raise ValueError(f"priority {str(text)[:40]!r} is none of {known}")
-    return found
+    """Parse a priority; ValueError lists the names."""
+    priority = _PRIORITIES.get(text.upper()) if isinstance(text, str) else None
+    if priority is None:
+        names = ", ".join(_PRIORITIES)
+        raise ValueError(f"priority {str(text)[:40]!r} is none of {names}")
+    return priority
 
 
 def parse_queue_file(document: object, where: str) -> QueueFile:
@@ -183,7 +183,7 @@ def _parse_entries(entries: list[Any]) -> Iterator[QueueTask | str]:
 
 
 def parse_task(entry: object) -> QueueTask:
-    """Raise ValueError with the reason if this is no task."""
+    """Parse a task; ValueError names the problem."""
     if not isinstance(entry, dict):
         raise ValueError("is not an object")
     id_, scraper = entry.get("id"), entry.get("scraper")
@@ -212,7 +212,7 @@ def _digest(entry: Mapping[str, Any]) -> str:
     size = len(encoded) + len(reason)
     if size > _MAX_DOCUMENT:
         raise ValueError(f"has {size:,} bytes; at most {_MAX_DOCUMENT:,} are accepted")
-    # The databases store no NUL: the script would see another value than was meant.
+    # The databases cannot store NUL: the script would receive another value.
     if (b"\\u0000" in encoded or b"\\u0000" in reason) and _has_nul(entry):
         raise ValueError("contains a NUL character")
     return hashlib.blake2b(encoded, digest_size=16).hexdigest()

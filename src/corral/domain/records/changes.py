@@ -1,4 +1,4 @@
-"""What became of the rows of a job between two of its runs."""
+"""The changes of the rows of a job between two of its runs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class RowChange(StrEnum):
     UNKNOWN = "unknown"  # the later run has no such row and was not complete
 
 
-# What an export of the changes contains.
+# The changes that an export contains.
 CHANGES = frozenset({RowChange.NEW, RowChange.CHANGED, RowChange.GONE})
 # Runs that a later run is compared with.
 COMPARABLE = (RunState.COMPLETED, RunState.PARTIAL)
@@ -35,14 +35,14 @@ class RunComparison:
     run_id: str
     since: str | None
     is_complete: bool
-    is_since_complete: bool = True  # without: a row that counts as new may have been missed by the earlier run
+    is_since_complete: bool = True  # if False, the earlier run may have missed rows that count as new
     ignored: frozenset[str] = frozenset()  # fields that do not count as a change
     key: tuple[str, ...] = ()  # see Job.record_key
     key_problems: dict[str, Any] = field(default_factory=dict)  # of the later run: see RowKeys.stats
 
     @property
     def absent(self) -> RowChange:
-        """What a row is that only the earlier run has."""
+        """Return the change of a row that only the earlier run has."""
         return RowChange.GONE if self.is_complete else RowChange.UNKNOWN
 
 
@@ -50,13 +50,13 @@ class RunComparison:
 class ChangedRow:
     change: RowChange
     key: str
-    record_id: str  # of the later run; of the earlier one where only that has the row
+    record_id: str  # of the later run, or of the earlier one if only that has the row
     data: dict[str, Any]
-    fields: dict[str, dict[str, Any]] = field(default_factory=dict)  # of a changed row: before and after
+    fields: dict[str, dict[str, Any]] = field(default_factory=dict)  # of a changed row: both values of each field
 
 
 def compare_runs(run: Run, since: Run | None) -> RunComparison:
-    """How a run is compared with an earlier run of its job."""
+    """Return how to compare a run with an earlier run of its job."""
     if not run.state.is_terminal:
         hint = "wait for its end, or name another run"
         raise BadInput(f"run {run.id} has not ended", field="run_id", hint=hint)
@@ -79,21 +79,21 @@ def compare_runs(run: Run, since: Run | None) -> RunComparison:
 
 
 def fields_to_ignore(run: Run) -> frozenset[str]:
-    """What does not count as a change of the run's records."""
+    """Return the fields that do not count as a change of the run's records."""
     if run.kind in (CRAWL, CRAWL_HELPER):
         return volatile_fields(plan_of(run.payload).every_spec, is_crawl=True)
     return volatile_fields(run.payload.read(PagePayload).fields, is_crawl=False)
 
 
 def key_of(run: Run) -> tuple[str, ...]:
-    """The record key of the job at the time of the run."""
+    """Return the record key that the job had at the time of the run."""
     if run.kind == CRAWL:
         return plan_of(run.payload).record_key
     return run.payload.read(PagePayload).record_key
 
 
 def has_every_row(run: Run) -> bool:
-    """Whether a row that the run lacks no longer exists. A run that a limit stopped did not look at every page."""
+    """Return whether a row that the run lacks no longer exists. A run that a limit stopped did not visit every page."""
     is_cut = run.stats.get("stopped_by") or (run.stats.get("reasons") or {}).get(LIST_BOUND)
     # A person accepted the data, and nothing else was wrong with the run.
     is_accepted = run.failure_detail == DATA_VERDICT and not is_withheld(run.stats)
@@ -102,27 +102,27 @@ def has_every_row(run: Run) -> bool:
 
 
 def choose_baseline(run: Run, earlier: Iterable[Run]) -> Run | None:
-    """The run to compare with, of earlier runs from the newest to the oldest.
+    """Return the run to compare with, out of earlier runs from the newest to the oldest.
 
-    That is the newest run that had every row: one that missed rows would make them new. Where none had, it is the
-    newest that has results. Runs with another record key, and runs whose data is withheld, are not comparable.
+    It is the newest run that had every row: rows that a run missed would count as new. If there is none, it is the
+    newest run with results. Runs with another record key, and runs whose data is withheld, are not comparable.
     """
     fallback = None
-    for each in earlier:
-        if each.kind != run.kind or each.state not in COMPARABLE or key_of(each) != key_of(run):
+    for candidate in earlier:
+        if candidate.kind != run.kind or candidate.state not in COMPARABLE or key_of(candidate) != key_of(run):
             continue
-        if is_withheld(each.stats):
+        if is_withheld(candidate.stats):
             continue
-        if has_every_row(each):
-            return each
-        fallback = fallback or each
+        if has_every_row(candidate):
+            return candidate
+        fallback = fallback or candidate
     return fallback
 
 
 def diff_fields(
     before: Mapping[str, Any], after: Mapping[str, Any], ignored: Collection[str] = ()
 ) -> dict[str, dict[str, Any]]:
-    """The fields whose values differ."""
+    """Return the fields whose values differ, with both values."""
     names = [name for name in dict.fromkeys((*before, *after)) if name not in ignored]
     return {
         name: {"before": before.get(name), "after": after.get(name)}

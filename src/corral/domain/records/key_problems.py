@@ -1,4 +1,4 @@
-"""The event of a run whose records do not have the keys that their job asks for. Pure."""
+"""The event of a run whose records lack or share the keys that their job defines. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -13,13 +13,13 @@ _Schema = dict[str, Any]
 
 _TEXT: _Schema = {"type": "string"}
 _NUMBER: _Schema = {"type": "number"}
-# A string where a number would lose digits.
+# A string if a number would lose digits.
 _EXACT: _Schema = {"type": ["number", "string"]}
 _WEB: _Schema = {"type": "string", "pattern": "^[Hh][Tt][Tt][Pp][Ss]?://"}
 _PART: _Schema = {"type": ["string", "null"]}
 _ADDRESS = ("street", "house_number", "postal_code", "city", "region", "country")
 _NAME = ("given", "family", "prefix", "suffix")
-# What a value of each type is. Times have a zone only where the page gives one, so they are no `date-time`.
+# The schema of each type. Times have a zone only if the page has one, so their format is not `date-time`.
 _TYPES: dict[str, _Schema] = {
     **dict.fromkeys(("string", "text", "html", "markdown", "email", "phone"), _TEXT),
     **dict.fromkeys(("number", "duration"), _NUMBER),
@@ -51,23 +51,23 @@ _FACTS: dict[str, _Schema] = {
     "time": {"type": "string", "format": "date-time"},
     "status": {"type": "integer"},
 }
-# The number that a range applies to, of a type that is stored as an object.
+# The property that a range applies to, for types that are stored as objects.
 _NUMBERS = {"money": "amount", "rating": "value"}
 
 
 def describe_records(job: Job) -> _Schema:
-    """The schema of one record of the job, as its exports in JSON contain it.
+    """Return the schema of one record of the job, as JSON exports contain it.
 
-    Every field is there, null where it was not found, unless a rule requires it. Where URL patterns have fields of
+    Every field is present, and null if it was not found, unless a rule requires it. If URL patterns have fields of
     their own, a record has those of its page. Own code may add properties.
     """
     patterns = _fields_of_patterns(job)
     properties: dict[str, _Schema] = {} if job.crawl_mode is CrawlMode.SINGLE else {"url": _TEXT}
     always = list(properties)
     for spec in (*without_parser(job.fields), *patterns):
-        found = describe_values(spec)
-        known = properties.get(spec.name, found)
-        properties[spec.name] = found if known in (found, {}) else {"anyOf": [known, found]}
+        schema = describe_values(spec)
+        earlier = properties.get(spec.name, schema)
+        properties[spec.name] = schema if earlier in (schema, {}) else {"anyOf": [earlier, schema]}
     return {
         "$schema": DIALECT,
         "$id": f"urn:uuid:{job.id}",
@@ -81,26 +81,26 @@ def describe_records(job: Job) -> _Schema:
 def _fields_of_patterns(job: Job) -> tuple[FieldSpec, ...]:
     if job.crawl_mode is not CrawlMode.CRAWL:
         return ()
-    given = (job.list_config or {}).get("page_fields") or ()
-    return tuple(spec for each in given for spec in without_parser(PageFields.of(each).fields))
+    patterns = (job.list_config or {}).get("page_fields") or ()
+    return tuple(spec for each in patterns for spec in without_parser(PageFields.of(each).fields))
 
 
 def describe_values(spec: FieldSpec) -> _Schema:
-    """The schema of the values of a field."""
+    """Return the schema of the values of a field."""
     rules = spec.rules or FieldRules()
-    found = _describe_one(spec, rules)
+    schema = _describe_value(spec, rules)
     if spec.type is not None:
-        found = {**found, "x-corral-type": spec.type}
+        schema = {**schema, "x-corral-type": spec.type}
     if spec.type == "list":
-        return _require(found, rules) if spec.all else _allow_null(found, rules)
+        return _require(schema, rules) if spec.all else _allow_null(schema, rules)
     if spec.all and spec.join is None and spec.nth is None:
-        return _require({"type": "array", "items": found}, rules)
-    if found and _can_be_list(spec):
-        found = {"anyOf": [found, {"type": "array", "items": found}]}
-    return _allow_null(found, rules)
+        return _require({"type": "array", "items": schema}, rules)
+    if schema and _can_be_list(spec):
+        schema = {"anyOf": [schema, {"type": "array", "items": schema}]}
+    return _allow_null(schema, rules)
 
 
-def _describe_one(spec: FieldSpec, rules: FieldRules) -> _Schema:
+def _describe_value(spec: FieldSpec, rules: FieldRules) -> _Schema:
     if spec.type is not None:
         return _apply_rules(_TYPES.get(spec.type, {}), rules, spec.type)
     if spec.fields:
@@ -117,7 +117,7 @@ def _describe_one(spec: FieldSpec, rules: FieldRules) -> _Schema:
 
 
 def _gives_text(spec: FieldSpec) -> bool:
-    """Whether a value without a type is a text. Names and JSON paths bring whatever the page has there."""
+    """Return whether a value without a type is a text. Bare names and JSON paths return whatever the page contains."""
     if spec.const is not None:
         return isinstance(spec.const, str)
     if spec.page is not None:
@@ -126,32 +126,34 @@ def _gives_text(spec: FieldSpec) -> bool:
 
 
 def _can_be_list(spec: FieldSpec) -> bool:
-    """Whether one value may be a list: each of its items is converted then."""
+    """Return whether the value may be a list, of which each item is converted."""
     if spec.takes_all or spec.fields:
         return False
     return any(each.is_bare or each.jsonpath or isinstance(each.const, list) for each in (spec, *spec.fallbacks))
 
 
 def _apply_rules(schema: _Schema, rules: FieldRules, type_name: str | None) -> _Schema:
-    """With the rules that JSON Schema has a word for; ranges of dates are in words of our own."""
-    told = dict(schema)
+    """Add the rules that JSON Schema can express; ranges of dates become `x-corral-min` and `x-corral-max`."""
+    result = dict(schema)
     if rules.min_length is not None:
-        told["minLength"] = rules.min_length
+        result["minLength"] = rules.min_length
     if rules.max_length is not None:
-        told["maxLength"] = rules.max_length
+        result["maxLength"] = rules.max_length
     if rules.pattern is not None:
-        told = (
-            {**told, "allOf": [{"pattern": rules.pattern}]} if "pattern" in told else {**told, "pattern": rules.pattern}
+        result = (
+            {**result, "allOf": [{"pattern": rules.pattern}]}
+            if "pattern" in result
+            else {**result, "pattern": rules.pattern}
         )
     if rules.allowed and type_name not in _NUMBERS:
-        told["enum"] = list(rules.allowed)
+        result["enum"] = list(rules.allowed)
     for name, word in (("min", "minimum"), ("max", "maximum")):
         bound = getattr(rules, name)
         if isinstance(bound, str):
-            told[f"x-corral-{name}"] = bound
+            result[f"x-corral-{name}"] = bound
         elif bound is not None:
-            told = _set_bound(told, word, bound, _NUMBERS.get(type_name or ""))
-    return told
+            result = _set_bound(result, word, bound, _NUMBERS.get(type_name or ""))
+    return result
 
 
 def _set_bound(schema: _Schema, word: str, bound: float, part: str | None) -> _Schema:
@@ -166,7 +168,7 @@ def _require(schema: _Schema, rules: FieldRules) -> _Schema:
 
 
 def _allow_null(schema: _Schema, rules: FieldRules) -> _Schema:
-    """A value that is not there is null."""
+    """Allow null, which stands for a missing value, unless the field is required."""
     if rules.required:
         return schema if schema else {"not": {"type": "null"}}
     if not schema:

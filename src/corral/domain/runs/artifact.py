@@ -1,4 +1,4 @@
-"""Files a run leaves behind: what the page looked like when it failed, or what a script printed."""
+"""Files that a run stores: screenshot and HTML of a page that failed, or the output of a script."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-# A file without a row was written by a process that died before it could write the row, or is about to.
+# A younger file without a row may belong to a process that is about to write the row; an older one is an orphan.
 UNNAMED_FOR_S = 3600.0
-# Freed at once down to this share, so that not every new file costs an old one.
+# Delete down to this share of the quota at once, so that not every new file deletes an old one.
 _FREED_TO = 0.9
 _NAME = re.compile(r"([0-9a-f]{32})(\.png|\.html\.txt|\.stdout\.txt|\.stderr\.txt)")
 
@@ -21,7 +21,7 @@ class ArtifactKind(StrEnum):
 
     @property
     def content_type(self) -> str:
-        """The media type of the response. Scraped HTML is never served as HTML: its scripts would run in our origin."""
+        """Return the media type. Scraped HTML is served as text: otherwise its scripts would run in our origin."""
         return "image/png" if self is ArtifactKind.SCREENSHOT else "text/plain; charset=utf-8"
 
     @property
@@ -52,7 +52,7 @@ class StoredArtifact:
 
 @dataclass(frozen=True, slots=True)
 class HeldFile:
-    """A file as it lies in the folder."""
+    """A file of the artifact folder."""
 
     id: str
     name: str
@@ -67,12 +67,12 @@ def id_in(name: str) -> str | None:
 
 
 def orphans(held: Iterable[HeldFile], named: frozenset[str]) -> list[HeldFile]:
-    """Files that no run names and that no process will name any more."""
+    """Return old files that no run names. A newer file may belong to a process that is about to write its row."""
     return [file for file in held if file.id not in named and file.age_s > UNNAMED_FOR_S]
 
 
 def beyond_quota(held: Sequence[HeldFile], max_bytes: int) -> list[HeldFile]:
-    """The oldest files to delete until the others fit; none while all of them fit."""
+    """Return the oldest files, to delete until the others fit; none while all of them fit."""
     total = sum(file.bytes for file in held)
     if total <= max_bytes:
         return []

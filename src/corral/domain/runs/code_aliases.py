@@ -1,10 +1,10 @@
-"""Codes that earlier versions stored under another name: read and shown under the current one."""
+"""Codes that earlier versions stored under other names, translated to the current ones."""
 
 from typing import Any
 
 EVENT_KINDS = {"host_waits": "host_deferred", "robots_cut": "robots_truncated"}
 STATS = {"robots_cut": "robots_truncated"}
-# By failure code: the same detail may mean something else beside another code.
+# By failure code: the same detail may mean something else with another code.
 _DETAILS = {("timeout", "gap"): "read", ("blocked", "session_dead"): "session_expired"}
 
 
@@ -13,7 +13,7 @@ def current_detail(code: str | None, detail: str | None) -> str | None:
 
 
 def current_reason(reason: str | None) -> str | None:
-    """The reason of a crawled page, which is `code:detail`."""
+    """Return the current name of the reason of a crawled page, which is `code:detail`."""
     code, colon, detail = (reason or "").partition(":")
     return f"{code}:{current_detail(code, detail)}" if colon else reason
 
@@ -26,7 +26,7 @@ def current_attempts(attempts: list[dict[str, Any]]) -> tuple[dict[str, Any], ..
 
 
 def current_meta(meta: dict[str, Any]) -> dict[str, Any]:
-    """The details of an event."""
+    """Return the details of an event with current names."""
     detail = meta.get("failure_detail")
     return meta if detail is None else {**meta, "failure_detail": current_detail(meta.get("failure_code"), detail)}
 

@@ -1,4 +1,4 @@
-"""One line of a run's history. Each kind names the transition it records; `fold` replays them."""
+"""Events: the history of a run. Each kind names the transition that it records; `fold` replays them."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,21 +23,21 @@ class EventKind(StrEnum):
     WAITING = "waiting"  # running -> held, for a person
     RESUMED = "resumed"  # held -> queued
     RELEASED = "released"  # running -> queued, the attempt does not count
-    HOST_DEFERRED = "host_deferred"  # running -> queued, the attempt does not count: its host limiter defers it
+    HOST_DEFERRED = "host_deferred"  # running -> queued, the attempt does not count: the host limiter deferred it
     WORKER_LOST = "worker_lost"  # running -> queued, the attempt does not count: the run may have caused it
     INTERRUPTED = "interrupted"  # running -> queued, nothing counts: its worker or node was killed or vanished
     QUARANTINED = "quarantined"  # running -> held, for a person: it killed too many workers
-    STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: a process without the lease tried
+    STALE_WRITE_REFUSED = "stale_write_refused"  # nothing changed: a process without the lease tried to write
     SLOTS_MISSED = "slots_missed"  # with CREATED: schedule slots that passed while no node ran
-    PROBED = "probed"  # with CREATED: why AUTO chose what it chose
+    PROBED = "probed"  # with CREATED: why AUTO chose its strategy
     ROBOTS_TRUNCATED = "robots_truncated"  # nothing changed: robots.txt was read up to its first 500 KiB
-    TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job takes every certificate
-    RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: the browser saw how to do without it
+    TLS_UNVERIFIED = "tls_unverified"  # with CREATED: the job accepts every certificate
+    RECIPE_RECORDED = "recipe_recorded"  # with COMPLETED, PARTIAL: later runs may need no browser
     DATA_VERDICT = "data_verdict"  # with PARTIAL or FAILED: the data is worse than that of earlier runs
     KEY_PROBLEMS = "key_problems"  # with COMPLETED, PARTIAL: rows share a record key, or lack it
     DATA_ACCEPTED = "data_accepted"  # nothing changed: a person accepted the data in spite of its verdict
-    HELPER_JOINED = "helper_joined"  # nothing changed: another worker takes a share of the crawl
-    HELPER_LEFT = "helper_left"  # nothing changed: its share goes back
+    HELPER_JOINED = "helper_joined"  # nothing changed: another worker shares the crawl
+    HELPER_LEFT = "helper_left"  # nothing changed: its hosts return to the crawl
 
     @classmethod
     def _missing_(cls, value: object) -> "EventKind | None":
@@ -127,7 +127,7 @@ class Event:
 
 
 def fold(kinds: Iterable[EventKind]) -> RunState | None:
-    """The state a history leads to. It must equal the state of the row."""
+    """Return the state that a history leads to. It must equal the state of the row."""
     state: RunState | None = None
     for kind in kinds:
         state = _LEADS_TO.get(kind, state)

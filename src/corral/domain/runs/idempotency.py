@@ -1,4 +1,4 @@
-"""A client's key that makes a repeated create harmless."""
+"""A client's key, with which a repeated request creates nothing twice."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Interventions: a run that cannot continue until a person has acted."""
+"""Interventions: requests to a person, without whom a run cannot continue."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ class InterventionKind(StrEnum):
 
 class InterventionStatus(StrEnum):
     OPEN = "open"
-    RESOLVED = "resolved"  # by a person; the run went on
+    RESOLVED = "resolved"  # by a person; the run continued
     CANCELLED = "cancelled"  # the run was cancelled first
 
 
@@ -36,4 +36,4 @@ class Intervention:
     status: InterventionStatus
     created_at: datetime
     resolved_at: datetime | None = None
-    screenshot: str | None = None  # an artifact of the run, while it is kept
+    screenshot: str | None = None  # id of an artifact of the run, while it is stored

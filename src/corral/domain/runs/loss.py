@@ -1,7 +1,7 @@
-"""Blame for the death of a worker process among the runs it held.
+"""Assign the blame for the death of a worker process to the runs that it held.
 
-A loss counts against a run only on evidence that the run caused it: the process died by its own doing, while it was
-executing this run. Everything else is an interruption: the run goes back to the queue and nothing counts.
+A loss counts against a run only with evidence that the run caused it: the process ended by its own fault while it
+executed this run. Everything else is an interruption: the run returns to the queue and nothing counts.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,10 +15,10 @@ Key = TypeVar("Key")
 
 # Losses with certain blame after which a run is held for a person.
 LOSS_CAP = 3
-# A crawl is held later: its pages are tried apart first, and every page that lands resets the count.
+# The cap of a crawl is higher: it first tries its pages in isolation, and every finished page resets the count.
 CRAWL_LOSS_CAP = 3 * LOSS_CAP
 
-# A delay costs the run its place in the queue, so it is for those that are interrupted again and again.
+# A delay costs a run its position in the queue, so it applies only to repeated interruptions.
 _INTERRUPTIONS_WITHOUT_DELAY = 10
 _FIRST_BACKOFF_S = 0.25
 _MAX_BACKOFF_S = 2.0
@@ -27,26 +27,26 @@ _MAX_BACKOFF_S = 2.0
 class DeathCause(StrEnum):
     """Why a worker process died, as its node saw it."""
 
-    CRASH = "crash"  # a crash signal, or it exited although it was not asked to
+    CRASH = "crash"  # a crash signal, or it exited without being told to
     SILENCE = "silence"  # we killed it: no heartbeat
     MEMORY = "memory"  # we, or the kernel's OOM killer, killed it for the memory it used
     OUTSIDE = "outside"  # killed or stopped from outside
 
     @property
     def names_the_run(self) -> bool:
-        """True where the run that was executing at this moment is the one that did it.
+        """True if the run that was executing at that moment is the cause.
 
-        Memory is the exception: what filled it may have been allocated by a run that waits now.
+        For memory it is not certain: a run that is waiting now may have allocated it.
         """
         return self in (DeathCause.CRASH, DeathCause.SILENCE)
 
 
-# Signals that a process gets for what it does itself.
+# Signals that a process receives because of its own actions.
 _CRASH_SIGNALS = frozenset({"SIGSEGV", "SIGABRT", "SIGBUS", "SIGILL", "SIGFPE", "SIGSYS", "SIGTRAP", "SIGXCPU"})
 
 
 def cause_of_exit(signal_name: str | None, *, oom_kills: int) -> DeathCause:
-    """Judge a process that we did not kill. Without a signal it exited, which no worker does unless asked."""
+    """Return why a process died that we did not kill. Without a signal it exited, which no worker does unless told."""
     if signal_name is None or signal_name in _CRASH_SIGNALS:
         return DeathCause.CRASH
     return DeathCause.MEMORY if signal_name == "SIGKILL" and oom_kills > 0 else DeathCause.OUTSIDE
@@ -54,12 +54,12 @@ def cause_of_exit(signal_name: str | None, *, oom_kills: int) -> DeathCause:
 
 class Blame(StrEnum):
     CERTAIN = "certain"  # the worker was executing this run, or held no other
-    SUSPECTED = "suspected"  # one of several runs did it, and it is not known which
+    SUSPECTED = "suspected"  # one of several runs is the cause, and it is not known which
     NONE = "none"  # an interruption
 
 
 class Suspicion(IntEnum):
-    """How a run is executed after a worker died with it: the fewer runs together, the surer the next blame."""
+    """How a run is executed after a worker died with it: the fewer runs share a worker, the surer the next blame."""
 
     NONE = 0
     GROUP = 1  # in the isolation worker, with a few others
@@ -70,7 +70,7 @@ class Suspicion(IntEnum):
 
 
 def assign_blame(cause: DeathCause, held: Collection[Key], executing: Key | None) -> Mapping[Key, Blame]:
-    """Assign the blame for the death of a worker that held these runs and was executing that one."""
+    """Return the blame of each run that the dead worker held; `executing` is the one that it executed."""
     if cause is DeathCause.OUTSIDE:
         return dict.fromkeys(held, Blame.NONE)
     if len(held) == 1:
@@ -81,7 +81,10 @@ def assign_blame(cause: DeathCause, held: Collection[Key], executing: Key | None
 
 
 def suspicion_after(blame: Blame, kind: str, before: Suspicion) -> Suspicion:
-    """How far apart a run is executed from now on. A crawl tries its pages apart; it only must not be in company."""
+    """Return how isolated a run is executed from now on.
+
+    A crawl isolates its pages itself; it only needs its own worker.
+    """
     if kind == CRAWL_HELPER:
         return Suspicion.NONE
     if blame is Blame.SUSPECTED:
@@ -94,7 +97,7 @@ def loss_cap(kind: str) -> int:
 
 
 def interruption_backoff_s(interruptions: int) -> float:
-    """The backoff after this number of interruptions in a row. The first ones are retried at once."""
+    """Return the backoff after this number of interruptions in a row. The first ones are retried at once."""
     repeated = interruptions - _INTERRUPTIONS_WITHOUT_DELAY
     # The exponent is bounded: a run may be interrupted thousands of times.
     return 0.0 if repeated <= 0 else min(_MAX_BACKOFF_S, _FIRST_BACKOFF_S * 2 ** min(repeated - 1, 10))

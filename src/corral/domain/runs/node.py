@@ -9,7 +9,7 @@ from corral.domain.ids import Owner
 from corral.domain.jobs.job import Priority
 from corral.domain.runs.queues import Queue
 
-# Four times the pause between two signs of life: one that comes late on a busy machine is no loss.
+# Four times the interval of heartbeats: a late one on a busy machine does not make a node lost.
 LOST_AFTER_S = 10.0
 FORGOTTEN_AFTER_S = 3600.0
 # A start takes a few seconds; work that waits longer has no node.
@@ -24,7 +24,7 @@ class NodeRole(StrEnum):
 
 class NodeState(StrEnum):
     LIVE = "live"
-    STOPPING = "stopping"  # it finishes what it has and takes nothing more
+    STOPPING = "stopping"  # it finishes its runs and claims no more
     LOST = "lost"  # not seen for a while: it died, or cannot reach the database
 
 
@@ -37,7 +37,7 @@ class NodeInfo:
     pid: int
     role: NodeRole
     transport: str
-    queues: tuple[str, ...]  # those it takes any run of
+    queues: tuple[str, ...]  # the queues that it serves
     concurrency: int  # runs at once, over all of its processes
     version: str
 
@@ -48,16 +48,16 @@ class HeldRun:
     kind: str
     job_id: str | None
     since: datetime | None  # its claim
-    lease_left_s: float  # below zero: it has run out, and the next sweep takes the run back
+    lease_left_s: float  # below zero: it has expired, and the next sweep requeues the run
 
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
     info: NodeInfo
-    processes: int  # that were alive when it was last seen
+    processes: int  # worker processes at its last heartbeat
     is_stopping: bool
     started_at: datetime
-    seen_s: float  # ago
+    seen_s: float  # seconds since its last heartbeat
     holding: int = 0
     runs: tuple[HeldRun, ...] = ()  # the oldest of them
 
@@ -74,7 +74,7 @@ class Band:
 
     priority: Priority
     due: int = 0
-    later: int = 0  # queued, for a moment that has not come
+    later: int = 0  # queued, with a due time in the future
     held: int = 0  # for a person, or for its host
 
 
@@ -83,7 +83,7 @@ class QueueNow:
     name: Queue
     bands: tuple[Band, ...]
     running: int = 0
-    oldest_s: float | None = None  # for how long the oldest that is due has waited
+    oldest_s: float | None = None  # how long the oldest due run has waited
 
     @property
     def due(self) -> int:
@@ -122,7 +122,7 @@ REMEDY = "start one with `corral worker`, or everything with `corral up`"
 
 
 def find_served_queues(nodes: Iterable[NodeStatus]) -> frozenset[str]:
-    """The queues that at least one living node serves."""
+    """Return the queues that at least one living node serves."""
     return frozenset(queue for node in nodes if node.state is NodeState.LIVE for queue in node.info.queues)
 
 
@@ -136,9 +136,9 @@ def troubles(nodes: Sequence[NodeStatus], queues: Sequence[QueueNow]) -> list[st
     """Return one sentence per problem. A run without a node is reported at once, however short its wait."""
     oldest_s = {queue.name: queue.oldest_s for queue in queues if queue.oldest_s is not None}
     by = find_served_queues(nodes)
-    told = []
+    sentences = []
     for queue in queues:
         if find_neglected({queue.name: oldest_s[queue.name]} if queue.name in oldest_s else {}, by, 0.0):
             are = "1 run is" if queue.due == 1 else f"{queue.due:,} runs are"
-            told.append(f"{are} due in the queue {queue.name.value} and no node serves it; {REMEDY}")
-    return told
+            sentences.append(f"{are} due in the queue {queue.name.value} and no node serves it; {REMEDY}")
+    return sentences

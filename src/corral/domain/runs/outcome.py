@@ -24,19 +24,19 @@ class FailureCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The target answered well. `missing` names asked fields that were not found."""
+    """The target answered with a page. `missing` names requested fields that were not found."""
 
     stats: dict[str, Any] = field(default_factory=dict)
     records: tuple[dict[str, Any], ...] = ()
     missing: tuple[str, ...] = ()
-    # How to get the same without a browser, where a browser saw it: `url_pattern`, `calls`, `fields` of a recipe.
+    # The recipe that a browser recorded, with `url_pattern`, `calls` and `fields`: later runs need no browser.
     recipe: dict[str, Any] | None = None
     artifacts: tuple[Artifact, ...] = ()
-    # What did not go well of a run with items, where the rest is a result all the same.
+    # The problems of a run with items whose other items are a result.
     problems: dict[str, Any] | None = None
-    # Of each record by field: where its value was found, how sure it is, its raw value, its problems.
+    # For each record, by field: the source of its value, the confidence, the raw value, the problems.
     details: tuple[dict[str, Any], ...] = ()
-    # The values of the first record before they were converted, to look for them in the calls of a page.
+    # The values of the first record before conversion, to search for them in the calls of a page.
     raw: dict[str, Any] | None = None
     # The failure code of a result with problems.
     flaw: "Failed | None" = None
@@ -44,17 +44,17 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """`detail` is the precise reason behind the code (`connect`, `body_too_large`), `message` for people."""
+    """`detail` is the precise reason for the code (`connect`, `body_too_large`), `message` is for people."""
 
     code: FailureCode
     message: str
     detail: str | None = None
     http_status: int | None = None
-    retry_after: str | None = None  # the header as it came
+    retry_after: str | None = None  # the header as received
     stats: dict[str, Any] = field(default_factory=dict)
     traceback: str | None = None
-    artifacts: tuple[Artifact, ...] = ()  # what the page looked like
-    records: tuple[dict[str, Any], ...] = ()  # of a script that sent some before it failed
+    artifacts: tuple[Artifact, ...] = ()  # screenshot and HTML of the page
+    records: tuple[dict[str, Any], ...] = ()  # records that a script sent before it failed
 
 
 class WaitReason(StrEnum):
@@ -70,7 +70,7 @@ class WaitReason(StrEnum):
 _DEFERRED_BY = {
     WaitReason.BREAKER: "by its circuit breaker: it failed several times in a row",
     WaitReason.PACE: "by its rate limit",
-    WaitReason.RETRY_AFTER: "because it asked for a pause (Retry-After)",
+    WaitReason.RETRY_AFTER: "because it requested a pause (Retry-After)",
     WaitReason.BUSY: "because all its slots are in use",
     WaitReason.ROBOTS: "because its robots.txt could not be fetched yet",
 }
@@ -78,9 +78,9 @@ _DEFERRED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class Deferred:
-    """The request was sent back, mostly by the host limiter. The target was not requested, and no attempt is counted.
+    """The request was deferred, mostly by the host limiter. The target was not requested, and no attempt is counted.
 
-    The run, or the page of a crawl, returns to its queue for that many seconds.
+    The run, or the page of a crawl, returns to its queue for this number of seconds.
     """
 
     host: str  # the host key
@@ -93,9 +93,9 @@ class Deferred:
 
 
 PROXY_FAULTS = ("proxy", "no_proxy")
-PROXY_REFUSAL = "proxy_refusal"  # in the statistics: what a proxy answered that does not reach its target
-# The pool loses a proxy with each three faults, so that another try soon gets a better one.
-_MOST_POOL_FAULTS = 20
+PROXY_REFUSAL = "proxy_refusal"  # in the statistics: the answer of a proxy that cannot reach its target
+# Every three faults remove a proxy from the pool, so a further try soon gets a better one.
+_MAX_POOL_FAULTS = 20
 
 
 def is_proxy_fault(failure: Failed) -> bool:
@@ -108,31 +108,31 @@ def is_proxy_fault(failure: Failed) -> bool:
 
 
 def is_fault_of_pool(failure: Failed) -> bool:
-    """True if every proxy that the pool gave for a page failed."""
+    """True if every proxy that the pool chose for a page failed."""
     return is_proxy_fault(failure) and failure.detail == "proxy" and "pool_tries" in failure.stats
 
 
 def may_try_proxy_again(failure: Failed, earlier: int, attempts: int) -> bool:
     """Return whether a run or page may try again after this fault and `earlier` ones, without counting an attempt.
 
-    A fixed proxy, and an empty pool, get as many tries as there are attempts: they fail a run as soon as a dead site
-    would.
+    With a fixed proxy or an empty pool, there are as many tries as attempts, so that the run fails as soon as it would
+    for a dead site.
     """
     if not is_proxy_fault(failure):
         return False
-    return earlier < _MOST_POOL_FAULTS if is_fault_of_pool(failure) else earlier + 1 < attempts
+    return earlier < _MAX_POOL_FAULTS if is_fault_of_pool(failure) else earlier + 1 < attempts
 
 
 # The outcomes that end an attempt: they are settled. A deferred run returns to the queue without a settlement.
 AttemptOutcome = Fetched | Failed
 Outcome = Fetched | Failed | Deferred
 
-# Our own refusals show nothing of the page, and what we refused to look at is not kept either.
+# Our own refusals have no page to show.
 _SHOWS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.CANCELLED, FailureCode.WORKER_LOST})
 
 
 def wants_evidence(outcome: AttemptOutcome) -> bool:
-    """True where a person will want to see the page: it failed, or asked fields are not on it."""
+    """True if a screenshot or the HTML of the page helps a person: it failed, or requested fields are missing."""
     if isinstance(outcome, Fetched):
         return bool(outcome.missing)
     return outcome.code not in _SHOWS_NOTHING

@@ -1,4 +1,4 @@
-"""The budget of a run that fetches one page: it bounds the attempts together."""
+"""The budget of a run that fetches one page. It limits all attempts together."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import PAGE, Run, RunAction
 
-# No page answers in less: an attempt with so little time left would only fail.
+# No page answers faster: an attempt with less time left would only fail.
 _LEAST_S = 0.1
 DETAIL = "budget"
 
@@ -44,7 +44,7 @@ def stop_by_budget(run: Run, transition: Transition, attempt: Spent) -> Transiti
     last = transition.failure.message if transition.failure is not None else ""
     failure = Failed(FailureCode.LIMIT, f"stopped by {rule}; the last attempt: {last}", DETAIL)
     problems: dict[str, Any] = {"left_out": {rule: 1}, "last_attempt": last}
-    # An attempt that found some of the fields, before a browser was to find the rest.
+    # An earlier attempt may have found some of the fields.
     records, missing = earlier_fields(run._replace(stats=transition.stats)) or ((), [])
     if missing:
         problems["missing"] = missing

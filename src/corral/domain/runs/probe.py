@@ -9,6 +9,6 @@ from corral.domain.runs.outcome import Deferred, Failed
 class Probe:
     status: int | None  # None if nothing answered
     is_shell: bool = False
-    what: str = "a page that is there without scripts"  # of an answer that is good
+    what: str = "a page that is there without scripts"  # description of a good answer
     failure: Failed | Deferred | None = None
     resolved: bool = True  # False if the name has no address

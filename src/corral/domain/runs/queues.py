@@ -1,4 +1,4 @@
-"""Where runs wait: lanes in the database, by what they cost, and queues at a broker, by who serves them."""
+"""Where runs wait: in lanes of the database, by their cost, and in queues of a broker, by the nodes that serve them."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -39,7 +39,7 @@ class Waiting(Protocol):
 
 
 class Hint(NamedTuple):
-    """That a run waits. It may get lost, come twice or come late: the database decides who works on what."""
+    """A message that a run is due. It may be lost, duplicated or late: the database decides which node gets the run."""
 
     run_id: str
     queue: Queue
@@ -74,7 +74,7 @@ def hint_of(run: Waiting) -> Hint:
 
 
 def limit_to_queues(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
-    """The free room of a node that serves only these queues."""
+    """Return the capacity of a node that serves only these queues."""
     if Queue.HTTP not in queues:
         lanes = lanes._replace(light=0, crawls=0)
     if Queue.SCRIPT not in queues:
@@ -83,11 +83,11 @@ def limit_to_queues(lanes: Lanes, queues: Sequence[Queue]) -> Lanes:
 
 
 def parse_queues(text: str) -> tuple[Queue, ...]:
-    """`http,browser` as a person writes it."""
+    """Parse a list of queues such as `http,browser`."""
     names = [name.strip().lower() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in set(Queue)]
     if unknown or not names:
-        known = ", ".join(Queue)
+        queues = ", ".join(Queue)
         what = f"there is no queue {', '.join(unknown)}" if unknown else "no queue is named"
-        raise BadInput(f"{what}; the queues are {known}", field="queues", hint="e.g. --queues http,browser")
+        raise BadInput(f"{what}; the queues are {queues}", field="queues", hint="e.g. --queues http,browser")
     return tuple(Queue(name) for name in dict.fromkeys(names))

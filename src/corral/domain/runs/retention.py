@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """None keeps for ever. Records go with their run unless they are to be kept.
+    """The retention policy; None keeps forever. Records are deleted with their run unless `keep_records` is set.
 
-    Crawls have a term of their own, after which they go with their records, except for those a person asked to keep;
-    of those, the records stay whatever happens to the run.
-    What Corral keeps of a dataset build goes some time after its last run; the dataset itself stays.
+    Crawls have a limit of their own, after which they are deleted with their records. Crawls that a person pinned keep
+    their records, even if the run is deleted. The stored state of a dataset build is deleted some time after its last
+    run; the dataset itself stays.
     """
 
     max_age_days: float | None = None

@@ -1,4 +1,4 @@
-"""What happens to a run after an attempt: one pure decision, returned as a value."""
+"""Decide what happens to a run after an attempt. Pure: the decision is a value."""
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,7 @@ from corral.domain.runs.payload.page import PagePayload
 from corral.domain.runs.payload.script import ScriptPayload
 from corral.domain.runs.run import LOCAL, SCRIPT, Run, RunAction, RunState, target
 
-# What the problems of an answer say of a field whose selector was cut off.
+# The problem of a field whose selector reached its time limit.
 TOO_SLOW = "limit:selector"
 ESCALATES_TO = {Strategy.HTTP: Strategy.BROWSER, Strategy.API_REPLAY: Strategy.BROWSER}
 
@@ -33,10 +33,10 @@ RETRIED = frozenset(
         FailureCode.UNKNOWN,
     }
 )
-# What a script, or a handler of a Python program, may do better the next time.
+# Failures of a script, or of a handler of a Python program, that a retry may avoid.
 _SCRIPT_RETRIED = frozenset({"exit", "signal", "protocol", "script", "records_file", "exception"})
 _ESCALATED = frozenset({FailureCode.BLOCKED, FailureCode.RATE_LIMITED})
-# A replay that ends so is not repeated: the browser gets the page. Where the host asks for patience it gets it.
+# A replay that fails like this is not repeated: the browser fetches the page. After RATE_LIMITED, the run waits first.
 _GIVES_UP_REPLAY = frozenset(
     {
         FailureCode.BLOCKED,
@@ -47,13 +47,13 @@ _GIVES_UP_REPLAY = frozenset(
         FailureCode.TIMEOUT,
     }
 )
-# Blocked for want of a login: trying again changes nothing until a person has logged in.
+# Blocked without a valid login: a retry is useless until a person has logged in.
 NEEDS_LOGIN = frozenset({"no_session", "session_expired"})
 CAPTCHA = "captcha"
 FIELDS_MISSING = "fields_missing"
 # The details of failures that a person can help with: see OnTrouble.
 HELD_FOR_PAGE = frozenset({CAPTCHA, FIELDS_MISSING})
-# Its browser ended under it, by itself or by another page: that says little about this one.
+# The browser crashed, perhaps because of another page: the first crash does not count against this one.
 _BROWSER_CRASH = "browser_crash"
 _POOL_PAUSE_S = 2.0  # longest pause: another proxy may be better at once
 
@@ -64,7 +64,7 @@ class RetryPolicy:
     factor: float = 3.0
     cap_s: float = 300.0
     jitter: float = 0.2
-    # The longest accepted Retry-After; a run that is told to wait longer fails with that reason.
+    # The longest accepted Retry-After; a run that would have to wait longer fails.
     max_wait_s: float = 3600.0
     # The strategies of this installation: escalating to a missing browser would hide the real failure.
     offers: frozenset[Strategy] = frozenset(Strategy)
@@ -72,17 +72,17 @@ class RetryPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A move of the state machine with all that has to be written beside it."""
+    """A transition of the state machine, with everything that is written with it."""
 
     action: RunAction
     events: tuple[EventDraft, ...]
     due_in_s: float = 0.0
-    strategy: Strategy | None = None  # None keeps the one it has
+    strategy: Strategy | None = None  # None keeps the current one
     failure: Failed | None = None
     stats: dict[str, Any] = field(default_factory=dict)
     records: tuple[dict[str, Any], ...] = ()
     details: tuple[dict[str, Any], ...] = ()  # of the records, in their order
-    intervention: InterventionDraft | None = None  # what a person has to do before it goes on
+    intervention: InterventionDraft | None = None  # what a person has to do before the run continues
 
     @property
     def to(self) -> RunState:
@@ -90,22 +90,22 @@ class Transition:
 
 
 def decide(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now: datetime) -> Transition:
-    """The transition a running run makes after this outcome, with what was noticed on the way."""
+    """Return the transition of a running run after this outcome, with the notices of the executor as events."""
     transition = _decide_outcome(run, outcome, policy, now)
     if transition.action is RunAction.FAIL and transition.failure is not None:
-        transition = _with_what_was_found(run, transition.failure) or transition
+        transition = _keep_earlier_fields(run, transition.failure) or transition
     elif not transition.to.is_terminal:
         transition = replace(transition, stats={**transition.stats, **carry_fields(run, outcome)})
     noticed = _add_notices(outcome.stats)
     return replace(transition, events=(*noticed, *transition.events)) if noticed else transition
 
 
-def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
-    """A run whose browser failed, or did not even start, keeps the fields that an attempt before it found."""
-    found = earlier_fields(run)
-    if found is None:
+def _keep_earlier_fields(run: Run, failure: Failed) -> Transition | None:
+    """Return a partial end with the fields that an earlier attempt found; None without such fields."""
+    earlier = earlier_fields(run)
+    if earlier is None:
         return None
-    records, missing = found
+    records, missing = earlier
     problems = {**failure.stats.get("problems", {}), "missing": missing, "last_attempt": failure.message}
     stats = {**failure.stats, "problems": problems}
     return Transition(
@@ -118,7 +118,7 @@ def _with_what_was_found(run: Run, failure: Failed) -> Transition | None:
 
 
 def _add_notices(stats: dict[str, Any]) -> tuple[EventDraft, ...]:
-    """What an executor has to say that changes nothing."""
+    """Return the events for notices of an executor that do not change the state."""
     cut = stats.get("robots_truncated")
     return (EventDraft(EventKind.ROBOTS_TRUNCATED, cut),) if isinstance(cut, dict) else ()
 
@@ -130,15 +130,15 @@ def _decide_outcome(run: Run, outcome: AttemptOutcome, policy: RetryPolicy, now:
         return _hold(run, outcome, InterventionKind.LOGIN)
     if _is_stuck_at_captcha(run, outcome, policy):
         return _hold(run, outcome, InterventionKind.CAPTCHA)
-    if _fell_with_its_browser(run, outcome) or _is_failed_by_proxy(run, outcome):
-        return _give_back(run, outcome, policy)
+    if _is_first_browser_crash(run, outcome) or _is_failed_by_proxy(run, outcome):
+        return _release(run, outcome, policy)
     if _recipe_is_useless(run, outcome) and _can_escalate(run, policy):
-        return _give_to_the_browser(run, outcome)
+        return _release_to_browser(run, outcome)
     if not _may_retry(run, outcome):
         return _fail(outcome)
-    told_s = parse_retry_after(outcome.retry_after, now)
-    if told_s is not None and told_s > policy.max_wait_s:
-        return _fail(outcome, retry_after_s=round(told_s, 3))
+    requested_s = parse_retry_after(outcome.retry_after, now)
+    if requested_s is not None and requested_s > policy.max_wait_s:
+        return _fail(outcome, retry_after_s=round(requested_s, 3))
     wait_s = retry_after_s(outcome.retry_after, now)
     escalates = outcome.code in _ESCALATED and _can_escalate(run, policy)
     return _retry(run, outcome, policy, now, wait_s=wait_s, escalates=escalates)
@@ -155,19 +155,19 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
         )
     if not outcome.missing:
         return _after_whole_answer(run, outcome, policy)
-    failure = _of_missing(outcome)
+    failure = _missing_failure(outcome)
     is_page = not outcome.stats.get("is_binary")
     if is_page and run.resolved_strategy is Strategy.API_REPLAY and _can_escalate(run, policy):
-        return _give_to_the_browser(run, failure)
+        return _release_to_browser(run, failure)
     may_escalate = failure.code is FailureCode.EXTRACTION and is_page and _can_escalate(run, policy)
     if run.attempt < run.max_attempts and may_escalate:
         return _retry(run, failure, policy, now, wait_s=None, escalates=True)
     if run.payload.read(PagePayload).on_missing is OnTrouble.WAIT:
         return _hold(run, failure, InterventionKind.MISSING_FIELD)
-    found = any(is_filled(record) for record in outcome.records)
-    if not found:
+    has_values = any(is_filled(record) for record in outcome.records)
+    if not has_values:
         return _fail(failure)
-    # By field, why it was not looked for to the end; and what is not there.
+    # The problems of fields whose search was cut short, and the missing fields.
     problems = {**outcome.stats.get("problems", {}), "missing": list(outcome.missing)}
     return _complete_partly(outcome, failure, problems)
 
@@ -175,7 +175,7 @@ def _after_answer(run: Run, outcome: Fetched, policy: RetryPolicy, now: datetime
 def _after_whole_answer(run: Run, outcome: Fetched, policy: RetryPolicy) -> Transition:
     unrun = flaw_of_scripts(run, outcome)
     if unrun is not None and _can_escalate(run, policy):
-        return _give_to_the_browser(run, unrun)
+        return _release_to_browser(run, unrun)
     if (flaw := unrun or flaw_of(outcome)) is not None:
         return _complete_partly(outcome, flaw, outcome.stats.get("problems", {}))
     return Transition(
@@ -198,10 +198,10 @@ def _complete_partly(outcome: Fetched, failure: Failed, problems: dict[str, Any]
     )
 
 
-def _of_missing(outcome: Fetched) -> Failed:
-    """Not there, or there is no knowing: a selector that takes too long here will do so in a browser, too.
+def _missing_failure(outcome: Fetched) -> Failed:
+    """Return the failure for missing fields.
 
-    Of what is no page a browser finds nothing either; it would only refuse the download.
+    A selector that took too long here would do so in a browser, too, so that counts as a limit.
     """
     problems = outcome.stats.get("problems", {})
     names = ", ".join(outcome.missing)
@@ -215,11 +215,11 @@ def _of_missing(outcome: Fetched) -> Failed:
 
 def _why_missing(stats: dict[str, Any]) -> str:
     if stats.get("is_packed"):
-        return "not found, because the answer is packed with gzip and does not say so"
+        return "not found: the answer is gzip data without a Content-Encoding header"
     if stats.get("is_binary"):
-        return f"not found, because it is no page but {stats.get('content_type') or 'binary data'}"
+        return f"not found: the answer is not a page but {stats.get('content_type') or 'binary data'}"
     if stats.get("content_length") == 0:
-        return f"not found, because the target answered {stats.get('http_status')} with nothing at all"
+        return f"not found: the target answered {stats.get('http_status')} with an empty body"
     return "not found on the page"
 
 
@@ -228,7 +228,7 @@ def _can_escalate(run: Run, policy: RetryPolicy) -> bool:
 
 
 def _recipe_is_useless(run: Run, failure: Failed) -> bool:
-    """True where the page may be had although its replay failed, or could not be tried for want of a recipe."""
+    """True if the browser may get the page although its replay failed, or had no recipe."""
     if run.resolved_strategy is not Strategy.API_REPLAY:
         return False
     if (failure.code, failure.detail) == (FailureCode.NETWORK, "proxy"):
@@ -236,8 +236,8 @@ def _recipe_is_useless(run: Run, failure: Failed) -> bool:
     return failure.code in _GIVES_UP_REPLAY or (failure.code, failure.detail) == (FailureCode.POLICY, "no_recipe")
 
 
-def _give_to_the_browser(run: Run, failure: Failed) -> Transition:
-    """At once, and the attempt is not counted: a run does not fail for what was tried to spare the browser."""
+def _release_to_browser(run: Run, failure: Failed) -> Transition:
+    """Release the run for the browser at once. The attempt does not count: a cheaper strategy must not fail a run."""
     to = ESCALATES_TO[run.resolved_strategy]
     return Transition(
         action=RunAction.RELEASE,
@@ -262,7 +262,7 @@ def _may_retry(run: Run, failure: Failed) -> bool:
 
 
 def _is_stuck_at_captcha(run: Run, failure: Failed, policy: RetryPolicy) -> bool:
-    """A browser may be let through where plain HTTP is not, so the person is asked after the browser was tried."""
+    """Return whether a person has to pass the captcha: only after the browser, which may get through, was tried."""
     if failure.code is not FailureCode.BLOCKED or failure.detail != CAPTCHA:
         return False
     if run.payload.read(PagePayload).on_captcha is not OnTrouble.WAIT:
@@ -281,8 +281,8 @@ def _hold(run: Run, failure: Failed, kind: InterventionKind) -> Transition:
     )
 
 
-def _fell_with_its_browser(run: Run, failure: Failed) -> bool:
-    """True the first time; a page whose browser falls again is taken for the reason."""
+def _is_first_browser_crash(run: Run, failure: Failed) -> bool:
+    """True for the first crash of the browser; at the second one, the page counts as the cause."""
     if failure.code is not FailureCode.UNKNOWN or failure.detail != _BROWSER_CRASH:
         return False
     return all(entry.get("detail") != _BROWSER_CRASH for entry in run.attempts)
@@ -296,8 +296,8 @@ def _count_proxy_faults(run: Run) -> int:
     return sum(1 for entry in run.attempts if entry.get("detail") in ("proxy", "no_proxy"))
 
 
-def _give_back(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
-    """At once after a crash of the browser; later where proxies were the cause."""
+def _release(run: Run, failure: Failed, policy: RetryPolicy) -> Transition:
+    """Release the run: at once after a crash of the browser, later if proxies were the cause."""
     due_in_s = 0.0
     if failure.detail != _BROWSER_CRASH:
         pause_s = backoff_s(policy, _count_proxy_faults(run) + 1, seed=run.id)
@@ -349,7 +349,7 @@ def _retry(
 
 
 def _policy_of(run: Run, policy: RetryPolicy) -> RetryPolicy:
-    """A step of a workflow waits 1, 2, 4, 8 … seconds; a scraper may have a backoff of its own."""
+    """Return the policy of a run: steps of a workflow wait 1, 2, 4, 8 … seconds; a scraper may set its backoff."""
     if run.parent_id is not None:
         return replace(policy, base_s=1.0, factor=2.0, jitter=0.0)
     if run.kind != SCRIPT:
@@ -364,13 +364,13 @@ def _describe_attempt(failure: Failed) -> dict[str, Any]:
         meta["failure_detail"] = failure.detail
     if failure.traceback:
         meta["traceback"] = failure.traceback
-    if "output" in failure.stats:  # of a script: the end of what it printed
+    if "output" in failure.stats:  # the end of the output of a script
         meta["output"] = failure.stats["output"]
     return meta
 
 
 def backoff_s(policy: RetryPolicy, attempt: int, *, seed: str) -> float:
-    """`min(cap, base·factor^(attempt-1))`, spread by the jitter; the seed makes it repeatable."""
+    """Return `min(cap, base·factor^(attempt-1))`, spread by the jitter; the seed makes it repeatable."""
     # The exponent is bounded because a float power overflows long before attempts run out.
     plain_s = min(policy.cap_s, policy.base_s * policy.factor ** min(attempt - 1, 64))
     digest = hashlib.blake2b(f"{seed}:{attempt}".encode(), digest_size=8).digest()

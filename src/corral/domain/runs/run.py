@@ -1,4 +1,4 @@
-"""One execution of a job, and the table of states it may go through."""
+"""One execution of a job, and the state machine of runs."""
 
 from datetime import datetime
 from enum import StrEnum
@@ -36,12 +36,12 @@ class HoldReason(StrEnum):
     QUARANTINED = "quarantined"  # it killed too many workers; a person decides
 
 
-# A caller that waits for the end of a run can stop waiting: a person has to act first.
+# A caller that waits for the end of such a run can stop waiting: a person has to act first.
 WAITS_FOR_PERSON = frozenset({HoldReason.WAITING_FOR_HUMAN, HoldReason.QUARANTINED})
 
 
 class RunAction(StrEnum):
-    """Everything that can happen to a run's state."""
+    """The actions that change the state of a run."""
 
     CLAIM = "claim"
     COMPLETE = "complete"
@@ -70,7 +70,7 @@ _EDGES: dict[RunAction, tuple[frozenset[RunState], RunState]] = {
 
 
 def sources(action: RunAction) -> frozenset[RunState]:
-    """The states from which this action is allowed: the guard of its UPDATE."""
+    """Return the states from which this action is allowed: the guard of its UPDATE."""
     return _EDGES[action][0]
 
 
@@ -82,12 +82,12 @@ def spoken(state: str, hold: str | None) -> str:
     """Return the public name of a state: a held run is named by its hold reason."""
     if state != RunState.HELD.value:
         return state
-    # That it is quarantined is in its failure code and in the intervention.
+    # The failure code and the intervention show that a run is quarantined.
     return HoldReason.WAITING_FOR_HUMAN.value if hold in WAITS_FOR_PERSON else HoldReason.PAUSED.value
 
 
 def advance(state: RunState, action: RunAction, hold: HoldReason | None = None) -> RunState:
-    """The state after the action; WrongState if the table has no such edge."""
+    """Return the state after the action; raise WrongState if the table has no such edge."""
     allowed, to = _EDGES[action]
     if state not in allowed:
         raise WrongState(action.value.replace("_", " "), spoken(state, hold), terminal=state.is_terminal)
@@ -110,7 +110,7 @@ class NewRun(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A row as it was read. A tuple: one is made for every claim, and a frozen dataclass takes six times as long."""
+    """A run as read from the database. A tuple, because creating a frozen dataclass takes six times as long."""
 
     id: RunId
     job_id: str | None
@@ -140,8 +140,8 @@ class Run(NamedTuple):
     retry_of: RunId | None = None
     parent_id: RunId | None = None
     waiting_reason: str | None = None  # queued, because its host must not be requested yet
-    interruptions: int = 0  # in a row: workers and nodes that went away under it, not by its doing
-    host_key: str | None = None  # the host it fetches from, where that is one
+    interruptions: int = 0  # in a row: workers and nodes that ended while they held it, without its fault
+    host_key: str | None = None  # the host that it fetches from, if it is a single one
 
 
 PAGE = "page"
@@ -165,7 +165,7 @@ KIND_ALIASES: dict[str, str] = {"share": CRAWL_HELPER, "drill": SELFTEST}  # kin
 
 
 class Lanes(NamedTuple):
-    """How many runs of each kind may be claimed; None is as many as any."""
+    """How many runs of each lane may be claimed; None is no limit."""
 
     browsers: int | None = None
     crawls: int | None = None
@@ -176,28 +176,28 @@ class Lanes(NamedTuple):
 
 EVERY_LANE = Lanes()
 
-# A script that is told to end has five seconds for it; then it is killed, and that takes a moment, too.
+# A script has five seconds to end after its signal; then it is killed, which takes a moment, too.
 _SCRIPT_STOPS_IN_S = 7.0
 # The keeper counts the time of a script from its start, and the first script of a worker waits for the script host.
 _SCRIPT_STARTS_IN_S = 15.0
 
 
 def start_margin_s(kind: str) -> float:
-    """How long a run of this kind may take until its own time limit begins."""
+    """Return how long a run of this kind may take until its own time limit begins."""
     return _SCRIPT_STARTS_IN_S if kind == SCRIPT else 0.0
 
 
 def stop_margin_s(kind: str) -> float:
-    """How long a run of this kind may take to stop after its time limit or a cancel."""
+    """Return how long a run of this kind may take to stop after its time limit or a cancel."""
     return _SCRIPT_STOPS_IN_S if kind == SCRIPT else 0.0
 
 
 class Lease(NamedTuple):
-    """The right to work on a run until a time. Its epoch rises with each claim and fences every later write."""
+    """The right to execute a run until a time. Its epoch rises with each claim and fences every later write."""
 
     run: Run
     owner: Owner
-    session: SealedSession | None = None  # of the job, where the run needs one
+    session: SealedSession | None = None  # of the job, if the run needs one
     seq: int = 0  # the number of the run's last event when it was claimed
 
     @property
@@ -214,12 +214,12 @@ class Lease(NamedTuple):
 
     @property
     def login(self) -> SealedSession | None:
-        """Of its job, or its own where it has no job."""
+        """Return the session of the job, or the run's own if it has no job."""
         return self.session or self.run.payload.read(CommonPayload).login
 
     @property
     def kids(self) -> set[str]:
-        """The keys of the vault that its worker needs."""
+        """Return the ids of the vault keys that its worker needs."""
         payload, session = self.run.payload.read(CommonPayload), self.login
         proxy = payload.proxy
         sealed = [session.kid if session else None, proxy.kid if proxy else None, payload.secret_kid]

@@ -1,4 +1,4 @@
-"""A decided transition on its way to the store, under the lease it was decided for."""
+"""A transition to be written, under the lease for which it was decided."""
 
 from typing import Any, NamedTuple
 
@@ -12,6 +12,6 @@ class Settlement(NamedTuple):
     lease: Lease
     transition: Transition
     attempt_entry: dict[str, Any]  # one line of the run's `engine_attempts`
-    recipe: dict[str, Any] | None = None  # what the attempt taught about the site, still to be kept
-    artifacts: tuple[Artifact, ...] = ()  # what the attempt left behind
-    data: ObservedData | None = None  # what is judged by the history of the job
+    recipe: dict[str, Any] | None = None  # a recorded recipe, to be stored
+    artifacts: tuple[Artifact, ...] = ()  # files of the attempt
+    data: ObservedData | None = None  # compared with the history of the job

@@ -1,4 +1,4 @@
-"""Which failure an HTTP answer is, by its status."""
+"""The failure that an HTTP status means."""
 
 from corral.domain.runs.outcome import Failed, FailureCode
 

@@ -1,4 +1,4 @@
-"""How to get a page: resolved once per run, with the reason."""
+"""Choose the strategy of a run, once, with the reason."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from corral.domain.sites.site import Memory, is_worth_trying, proven
 
 _DEFERRED_BY = {
     WaitReason.BREAKER: "the breaker of the host is open",
-    WaitReason.PACE: "the rate limit of the host is used up for now",
-    WaitReason.RETRY_AFTER: "the host asked to be left alone (Retry-After)",
-    WaitReason.BUSY: "the host is not asked now",
+    WaitReason.PACE: "the rate limit of the host is exhausted for now",
+    WaitReason.RETRY_AFTER: "the host requested a pause (Retry-After)",
+    WaitReason.BUSY: "all slots of the host are in use",
 }
 _BLOCKING = frozenset({401, 403, 429})
 
@@ -28,17 +28,17 @@ class Resolution:
         return {"resolved_strategy": self.strategy.value, "reason": self.reason}
 
 
-def needs_probe(job: Job, asked: Strategy) -> bool:
-    return asked is Strategy.AUTO and not job.requires_auth
+def needs_probe(job: Job, requested: Strategy) -> bool:
+    return requested is Strategy.AUTO and not job.requires_auth
 
 
 def is_proxied(job: Job) -> bool:
-    """A probe would show the site the address that the job wants to be hidden."""
+    """Return whether the job uses a proxy. A probe would then reveal the address that the job wants to hide."""
     return job.proxy is not None and not job.proxy.is_direct
 
 
 def from_memory(memories: Sequence[Memory], *, has_recipe: bool = False) -> Resolution | None:
-    """What the site's memory says, where it has evidence enough. Where there is no recipe nothing is replayed."""
+    """Return the strategy for which the site memory has enough evidence, or None. A replay needs a recipe."""
     replays = next((memory for memory in memories if memory.strategy is Strategy.API_REPLAY), None)
     memory = proven([each for each in memories if has_recipe or each.strategy is not Strategy.API_REPLAY])
     is_better = memory is None or memory.strategy is Strategy.BROWSER
@@ -54,7 +54,7 @@ def from_memory(memories: Sequence[Memory], *, has_recipe: bool = False) -> Reso
 
 
 def _without_answer(probe: Probe | None) -> str:
-    """Why a probe has no status to choose by."""
+    """Return why a probe has no status to choose by."""
     failure = probe.failure if probe is not None else None
     if failure is None:
         return "the probe got no answer"
@@ -63,12 +63,12 @@ def _without_answer(probe: Probe | None) -> str:
     return f"the probe failed: {failure.message}"
 
 
-def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
+def resolve(job: Job, requested: Strategy, probe: Probe | None) -> Resolution:
     """Return the strategy for a run of this job; `probe` is None if none was needed or possible."""
     if job.requires_auth:
         return Resolution(Strategy.BROWSER, "the job requires a login")
-    if asked is not Strategy.AUTO:
-        return Resolution(asked, "asked for")
+    if requested is not Strategy.AUTO:
+        return Resolution(requested, "requested")
     if probe is None and is_proxied(job):
         return Resolution(
             Strategy.HTTP, "the job has a proxy, so there was no probe; plain HTTP is the cheapest attempt"
@@ -78,6 +78,6 @@ def resolve(job: Job, asked: Strategy, probe: Probe | None) -> Resolution:
     if probe.status in _BLOCKING:
         return Resolution(Strategy.BROWSER, f"the probe was answered {probe.status}")
     if probe.is_shell:
-        return Resolution(Strategy.BROWSER, "the page is an application shell without the asked fields")
-    told = f"with {probe.what}" if probe.status < 300 else "which a browser would not change"
-    return Resolution(Strategy.HTTP, f"the probe was answered {probe.status}, {told}")
+        return Resolution(Strategy.BROWSER, "the page is an application shell without the requested fields")
+    explanation = f"with {probe.what}" if probe.status < 300 else "which a browser would not change"
+    return Resolution(Strategy.HTTP, f"the probe was answered {probe.status}, {explanation}")

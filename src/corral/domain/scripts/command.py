@@ -1,4 +1,4 @@
-"""The command line of a script, from validated parameters. No shell reads it."""
+"""Build the command line of a script from validated parameters. It is executed without a shell."""
 
 import re
 import unicodedata
@@ -12,22 +12,22 @@ MAX_VALUE_BYTES = 64 * 1024
 
 
 def build_command(spec: ScraperSpec, params: Mapping[str, Any]) -> tuple[str, ...]:
-    """`interpreter script --season 2024-25 --game-ids 1,2,3`; BadInput names the parameter that is refused."""
-    accepted = None if spec.parameters is None else {each.name: each for each in spec.parameters}
-    given = {normalize_parameter(str(name)): value for name, value in params.items() if value is not None}
-    if len(given) != sum(value is not None for value in params.values()):
+    """Return `interpreter script --season 2024-25 --game-ids 1,2,3`; BadInput names a parameter that is refused."""
+    accepted = None if spec.parameters is None else {parameter.name: parameter for parameter in spec.parameters}
+    values = {normalize_parameter(str(name)): value for name, value in params.items() if value is not None}
+    if len(values) != sum(value is not None for value in params.values()):
         raise _refuse(spec, next(iter(params)), "is given twice, in two spellings")
     tokens: list[str] = []
-    for name, value in given.items():
+    for name, value in values.items():
         if not SCRAPER_NAME.fullmatch(name):
             raise _refuse(spec, name, "is no name of a parameter")
         if accepted is not None and name not in accepted:
-            known = ", ".join(accepted) or "none"
-            raise _refuse(spec, name, f"is not accepted by this scraper; accepted: {known}")
+            accepted_names = ", ".join(accepted) or "none"
+            raise _refuse(spec, name, f"is not accepted by this scraper; accepted: {accepted_names}")
         tokens += _tokens(spec, name, value, None if accepted is None else accepted[name])
-    for each in spec.parameters or ():
-        if each.is_required and each.name not in given:
-            raise _refuse(spec, each.name, "is required by this scraper")
+    for parameter in spec.parameters or ():
+        if parameter.is_required and parameter.name not in values:
+            raise _refuse(spec, parameter.name, "is required by this scraper")
     return (*spec.command, *tokens)
 
 
@@ -68,7 +68,7 @@ def _text(spec: ScraperSpec, name: str, value: Any, *, is_listed: bool) -> str:
     text = str(value)
     if text.startswith("-"):
         raise _refuse(spec, name, "begins with '-', which the script would read as an option")
-    # Control characters and what no encoding can write: the script would see another value than was meant.
+    # Control characters and unpaired surrogates: the script would receive another value.
     if any(unicodedata.category(each) in ("Cc", "Cs") for each in text):
         raise _refuse(spec, name, "contains a control character")
     if is_listed and ("," in text or not text):

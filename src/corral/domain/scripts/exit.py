@@ -1,4 +1,4 @@
-"""How the execution of a script ended, and the failure code that follows from it."""
+"""How the execution of a script ended, and the failure that follows from it."""
 
 import signal
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class StopReason(StrEnum):
 
 
 class ScriptFault(NamedTuple):
-    """A failure: `code` is a FailureCode, `detail` the precise reason, `message` for people."""
+    """A failure: `code` is a FailureCode, `detail` the precise reason, `message` is for people."""
 
     code: str
     detail: str
@@ -30,14 +30,14 @@ class ScriptFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScriptEnd:
-    """What the keeper of a script reports."""
+    """The report of the keeper of a script."""
 
     exit_code: int | None = None
     signal: int | None = None
     stopped_for: StopReason | None = None
     start_error: str | None = None  # `missing`, `not_runnable`, `cwd` or `limits`
     start_message: str = ""
-    left_processes: int = 0  # ended by Corral, because the script had ended before them
+    left_processes: int = 0  # processes that outlived the script and were ended by Corral
     most_processes: int = 0
     peak_memory_mib: float = 0.0
     cpu_s: float = 0.0
@@ -63,7 +63,7 @@ class ScriptEnd:
 
 
 _START_ERRORS = {"missing": "script_missing", "not_runnable": "script_not_runnable", "cwd": "cwd", "limits": "limits"}
-# What programs print when the limits of the kernel refuse them memory, files or processes.
+# Error messages of programs that reach a kernel limit of memory, file size or processes.
 _REFUSED = (
     (("MemoryError", "Cannot allocate memory", "heap out of memory", "std::bad_alloc"), "memory"),
     (("File too large", "EFBIG"), "file"),
@@ -80,7 +80,7 @@ def classify_end(
     stderr_tail: str = "",
     wire: ScriptFault | None = None,
 ) -> ScriptFault | None:
-    """The failure of a script, None where it succeeded. Its own words never make a success of a failure.
+    """Return the failure of a script, or None. A script cannot turn a failure into a success by its messages.
 
     `wire` is what the traffic of the script shows: it explains an exit code better than the code itself.
     """
@@ -88,17 +88,17 @@ def classify_end(
         detail = _START_ERRORS.get(end.start_error, "script_not_runnable")
         return ScriptFault("policy", detail, end.start_message or "the script cannot be started")
     if end.stopped_for is not None:
-        return _of_stop(end, end.stopped_for, limits, timeout_s)
+        return _fault_of_stop(end, end.stopped_for, limits, timeout_s)
     if end.is_success:
-        return _of_success(end, messages)
-    fault = _of_exit(end, stderr_tail)
+        return _fault_of_success(end, messages)
+    fault = _fault_of_exit(end, stderr_tail)
     if wire is not None and fault.code != "limit":
         fault = ScriptFault(wire.code, wire.detail, f"{wire.message}; {fault.message}")
-    return _of_claim(messages) or fault
+    return _fault_of_message(messages) or fault
 
 
-def _of_stop(end: ScriptEnd, reason: StopReason, limits: ScriptLimits, timeout_s: float) -> ScriptFault:
-    told = {
+def _fault_of_stop(end: ScriptEnd, reason: StopReason, limits: ScriptLimits, timeout_s: float) -> ScriptFault:
+    reasons = {
         StopReason.MEMORY: f"it used {end.peak_memory_mib:.0f} MiB of memory, {limits.memory_mib} are allowed",
         StopReason.PROCESSES: f"it started {end.most_processes} processes, {limits.processes} at once are allowed",
         StopReason.OUTPUT: f"it wrote more than {limits.output_mib} MiB of output",
@@ -108,11 +108,11 @@ def _of_stop(end: ScriptEnd, reason: StopReason, limits: ScriptLimits, timeout_s
         return ScriptFault("timeout", "script", f"not done after {timeout_s:g} s; the script was ended")
     if reason is StopReason.CANCELLED:
         return ScriptFault("cancelled", "script", "the script was ended because its run was cancelled")
-    return ScriptFault("limit", reason.value, f"the script was ended: {told[reason]}")
+    return ScriptFault("limit", reason.value, f"the script was ended: {reasons[reason]}")
 
 
-def _of_success(end: ScriptEnd, messages: ScriptMessages) -> ScriptFault | None:
-    if (claim := _of_claim(messages)) is not None:
+def _fault_of_success(end: ScriptEnd, messages: ScriptMessages) -> ScriptFault | None:
+    if (claim := _fault_of_message(messages)) is not None:
         return claim
     if (problem := messages.problem) is not None:
         return ScriptFault("bad_response", "protocol", problem)
@@ -123,16 +123,16 @@ def _of_success(end: ScriptEnd, messages: ScriptMessages) -> ScriptFault | None:
     return None
 
 
-def _of_claim(messages: ScriptMessages) -> ScriptFault | None:
-    """The script's own reason, sent over the result protocol."""
+def _fault_of_message(messages: ScriptMessages) -> ScriptFault | None:
+    """Return the script's own reason, sent over the result protocol."""
     if messages.error is None:
         return None
     code = messages.error["code"]
-    told = messages.error["message"] or "the script reported an error"
-    return ScriptFault(code if code in CLAIMED_CODES else "bad_response", "script", told)
+    message = messages.error["message"] or "the script reported an error"
+    return ScriptFault(code if code in CLAIMED_CODES else "bad_response", "script", message)
 
 
-def _of_exit(end: ScriptEnd, stderr_tail: str) -> ScriptFault:
+def _fault_of_exit(end: ScriptEnd, stderr_tail: str) -> ScriptFault:
     if end.signal == signal.SIGXCPU:
         return ScriptFault("limit", "cpu", "the script used up its processor time")
     if end.signal == signal.SIGXFSZ:
@@ -143,8 +143,8 @@ def _of_exit(end: ScriptEnd, stderr_tail: str) -> ScriptFault:
         return ScriptFault("limit", refused, f"the script failed: {last}")
     if end.signal is not None:
         return ScriptFault("bad_response", "signal", f"the script was ended by {_signal_name(end.signal)}")
-    told = f"the script exited with {end.exit_code}"
-    return ScriptFault("bad_response", "exit", f"{told}: {last}" if last else told)
+    message = f"the script exited with {end.exit_code}"
+    return ScriptFault("bad_response", "exit", f"{message}: {last}" if last else message)
 
 
 def _signal_name(number: int | None) -> str | None:
@@ -157,11 +157,11 @@ def _signal_name(number: int | None) -> str | None:
 
 
 def find_flaw(end: ScriptEnd, lines_broken: int, lines_too_long: int) -> ScriptFault | None:
-    """What is missing of a script that succeeded: its run is partial."""
+    """Return what is missing from a script that succeeded; its run is then partial."""
     if lines_too_long:
-        return ScriptFault("limit", "line", f"{lines_too_long} records are longer than a line may be and were left out")
+        return ScriptFault("limit", "line", f"{lines_too_long} records exceed the maximum line length")
     if lines_broken:
-        return ScriptFault("bad_response", "records", f"{lines_broken} lines of its records are no JSON objects")
+        return ScriptFault("bad_response", "records", f"{lines_broken} lines of its records are not JSON objects")
     if end.left_processes:
         what = f"the script ended before {end.left_processes} processes that it had started; they were ended"
         return ScriptFault("bad_response", "left_processes", what)

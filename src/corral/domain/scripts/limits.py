@@ -1,4 +1,4 @@
-"""What one execution of a script may use."""
+"""The limits of one execution of a script."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ MAX_TIMEOUT_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class ScriptLimits:
-    """Of the script with everything it starts. A limit that is reached ends all of it."""
+    """The limits of a script with all processes that it starts. A limit that is reached ends all of them."""
 
     memory_mib: int = 2048  # resident, summed over its processes
     processes: int = 256  # its threads do not count
@@ -26,7 +26,7 @@ class ScriptLimits:
         return cls(**{name: document[name] for name in LIMIT_NAMES if name in document})
 
     def document(self) -> dict[str, Any]:
-        """Only what differs from the default."""
+        """Return only limits that differ from their default."""
         usual = asdict(USUAL_LIMITS)
         return {name: value for name, value in asdict(self).items() if value != usual[name]}
 
@@ -36,7 +36,7 @@ LIMIT_NAMES = tuple(asdict(USUAL_LIMITS))
 
 
 def choose_timeout_s(estimated_minutes: float | None, configured_s: float | None) -> float:
-    """The estimate of the task, else the timeout of the scraper, else five minutes; never below or above the bounds."""
+    """Return the estimate of the task, else the timeout of the scraper, else five minutes, within the bounds."""
     if estimated_minutes is not None:
         return min(max(estimated_minutes * 60, MIN_TIMEOUT_S), MAX_TIMEOUT_S)
     return DEFAULT_TIMEOUT_S if configured_s is None else min(configured_s, MAX_TIMEOUT_S)

@@ -1,4 +1,4 @@
-"""Records on stdout, and the result protocol: one JSON object per line on a descriptor of its own."""
+"""Records on stdout, and the result protocol: one JSON object per line on a separate descriptor."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ import orjson
 from corral.domain.coverage.absence import read_absences
 
 MAX_LINE_BYTES = 1024 * 1024
-# A script that prints one JSON document over many lines: read whole where it is not longer.
+# Maximum size of one JSON document that a script prints over many lines.
 MAX_DOCUMENT_BYTES = 8 * 1024 * 1024
 _MAX_PROBLEMS = 5
 _MAX_ABSENT = 10_000
-# The failure codes that a script may give as its own reason.
+# The failure codes that a script may report.
 CLAIMED_CODES = frozenset({"blocked", "rate_limited", "timeout", "network", "bad_response", "extraction"})
 
 
 def parse_object(line: bytes) -> dict[str, Any]:
-    """A JSON object that both databases can store; ValueError otherwise."""
+    """Parse a JSON object that both databases can store; raise ValueError for anything else."""
     value = orjson.loads(line)
     if not isinstance(value, dict):
         raise ValueError("is no JSON object")
@@ -27,7 +27,7 @@ def parse_object(line: bytes) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class RecordLines:
-    """What the lines of a script amount to. Counts go on beyond what is kept."""
+    """The records and problems in the lines of a script. Counts continue beyond the stored entries."""
 
     max_records: int
     records: list[dict[str, Any]] = field(default_factory=list)
@@ -49,7 +49,7 @@ class RecordLines:
 
 
 class StdoutRecords:
-    """JSON lines among log lines: only lines that begin like an object are records."""
+    """JSON lines among log lines: only lines that begin with `{` are records."""
 
     def __init__(self, lines: RecordLines) -> None:
         self._lines = lines
@@ -80,14 +80,14 @@ class StdoutRecords:
             self._document += line
 
     def finish(self) -> None:
-        """One document over many lines, as `curl` prints it, is records too: an object, or an array of objects."""
+        """Read one document over many lines, as `curl` prints it, as records: an object, or an array of objects."""
         if not self._document or self._lines.records:
             return
         try:
-            found = orjson.loads(bytes(self._document))
+            document = orjson.loads(bytes(self._document))
         except ValueError:
             return
-        rows = found if isinstance(found, list) else [found]
+        rows = document if isinstance(document, list) else [document]
         if all(isinstance(row, dict) for row in rows):
             self._lines.broken, self._lines.problems = 0, []
             for row in rows:
@@ -96,7 +96,7 @@ class StdoutRecords:
 
 @dataclass(slots=True)
 class ScriptMessages:
-    """What a script said over the result protocol."""
+    """The messages of a script over the result protocol."""
 
     lines: RecordLines
     on_progress: Callable[[dict[str, Any]], None] = lambda _: None
@@ -143,7 +143,7 @@ class ScriptMessages:
             self.error = {key: str(value.get(key) or "")[:2000] for key in ("message", "code")}
 
     def _take_absent(self, value: Any) -> None:
-        """Keys that do not exist: see `domain.coverage.absence`."""
+        """Take keys that do not exist: see `domain.coverage.absence`."""
         notes, malformed = read_absences([{"absent": value}])
         if malformed:
             self._break("'absent' without a `key`")
@@ -167,7 +167,7 @@ class ScriptMessages:
 
     @property
     def problem(self) -> str | None:
-        """Why the run of a script that speaks the protocol is no success, where its exit code says so."""
+        """Return why a script that speaks the protocol has not succeeded although its exit code is 0, or None."""
         if not self.is_spoken or self.error is not None:
             return None
         if self.fault is not None:
@@ -184,7 +184,7 @@ def _is_count(value: Any) -> bool:
 
 
 def read_records_file(data: bytes, path: str, lines: RecordLines) -> None:
-    """The records of a file: CSV, one JSON document, or JSON lines, by its suffix."""
+    """Read the records of a file by its suffix: CSV, one JSON document, or JSON lines."""
     if path.endswith(".csv"):
         _read_csv(data, lines)
     elif path.endswith(".json") and data.lstrip()[:1] == b"[":

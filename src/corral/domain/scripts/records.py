@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class RecordsFrom(StrEnum):
-    STDOUT = "stdout"  # JSON lines; a script that speaks the result protocol is heard on its own descriptor anyway
+    STDOUT = "stdout"  # JSON lines; the result protocol is read in any case, on its own descriptor
     FILE = "file"  # a file that the script writes: JSON lines, one JSON array, or CSV
     NONE = "none"
 

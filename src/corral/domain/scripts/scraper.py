@@ -1,4 +1,4 @@
-"""A scraper: a script with a name, as `scraper_config.yaml` describes it. Every problem of the file is named."""
+"""A scraper: a named script, as `scraper_config.yaml` describes it. Every problem of the file is reported."""
 
 import math
 import re
@@ -35,7 +35,7 @@ class ParameterSpec:
 
 @dataclass(frozen=True, slots=True)
 class ScraperRate:
-    """How often a task of the scraper may start, with a burst that may start at once."""
+    """How often tasks of the scraper may start; up to `burst` of them may start at once."""
 
     per_second: float
     burst: int = 1
@@ -68,18 +68,18 @@ class ScraperSpec:
     records: RecordSource = ON_STDOUT
     uses_proxy: bool = True  # its requests pass Corral's forward proxy
     project: str = DEFAULT_PROJECT  # under which clients of scrapyd find it
-    unused: tuple[str, ...] = ()  # keys of the configuration that mean nothing to Corral
+    unused: tuple[str, ...] = ()  # keys of the configuration that Corral does not use
 
 
 @dataclass(frozen=True, slots=True)
 class ScraperDocument:
     scrapers: dict[str, ScraperSpec]
     problems: tuple[str, ...]  # each names its key
-    unused: tuple[str, ...]  # keys of the file that mean nothing to Corral
+    unused: tuple[str, ...]  # keys of the file that Corral does not use
 
 
 class _Reader:
-    """Reads one mapping and collects what is wrong with it."""
+    """Reads one mapping, and collects its problems."""
 
     def __init__(self, where: str, values: Mapping[str, Any], problems: list[str]) -> None:
         self.where = where
@@ -88,7 +88,7 @@ class _Reader:
         self.seen: set[str] = set()
 
     def take(self, names: str | tuple[str, ...], convert: Callable[[Any], T], default: T) -> T:
-        """The value under the first of these names, converted; the default where there is none or it is wrong."""
+        """Return the converted value under the first of these names; the default if it is missing or wrong."""
         for name in (names,) if isinstance(names, str) else names:
             self.seen.add(name)
             if self.values.get(name) is None:
@@ -101,7 +101,7 @@ class _Reader:
         return default
 
     def read_mapping(self, name: str, shorthand: str | None = None) -> "_Reader":
-        """The mapping under a name; a bare value stands for its shorthand key."""
+        """Return a reader of the mapping under a name; a bare value stands for its shorthand key."""
         self.seen.add(name)
         value = self.values.get(name)
         if shorthand is not None and value is not None and not isinstance(value, Mapping):
@@ -116,7 +116,7 @@ class _Reader:
 
 
 def parse_scrapers(document: object) -> ScraperDocument:
-    """Read the `scrapers:` document. A scraper with a problem is left out, and the problem says why."""
+    """Parse the `scrapers:` document. A scraper with a problem is left out."""
     if document is None:
         return ScraperDocument({}, (), ())
     if not isinstance(document, Mapping):
@@ -207,8 +207,8 @@ def _parse_parameters(reader: _Reader) -> tuple[ParameterSpec, ...] | None:
     else:
         reader.problems.append(f"{where}: must be a list of names or a mapping of names to rules")
         return ()
-    found = [_parse_parameter(where, name, rules, reader.problems) for name, rules in entries]
-    return tuple(each for each in found if each is not None)
+    parameters = [_parse_parameter(where, name, rules, reader.problems) for name, rules in entries]
+    return tuple(each for each in parameters if each is not None)
 
 
 def _parse_parameter(where: str, name: object, rules: object, problems: list[str]) -> ParameterSpec | None:
@@ -232,7 +232,7 @@ def _parse_parameter(where: str, name: object, rules: object, problems: list[str
 
 
 def normalize_parameter(name: str) -> str:
-    """`--game-ids`, `game-ids` and `game_ids` are one parameter."""
+    """Return the canonical name: `--game-ids`, `game-ids` and `game_ids` are one parameter."""
     return name.removeprefix("--").replace("-", "_")
 
 
@@ -287,10 +287,10 @@ def _positive(value: Any) -> float:
     return float(value)
 
 
-def _count(most: int) -> Callable[[Any], int]:
+def _count(maximum: int) -> Callable[[Any], int]:
     def convert(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-            raise ValueError(f"must be a whole number from 1 to {most}")
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= maximum:
+            raise ValueError(f"must be a whole number from 1 to {maximum}")
         return value
 
     return convert

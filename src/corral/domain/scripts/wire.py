@@ -1,12 +1,11 @@
-"""What a script requested, as the forward proxy saw it, and what that says about a failure of the script."""
+"""The requests of a script, as the forward proxy saw them, and how they explain a failure of the script."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-# Inside a TLS tunnel the proxy sees no status.
 _MAX_HOSTS = 200
-# At least this part of all requests has to fail in one way before that way names the failure of the script.
+# The share of requests that must fail in the same way to explain the failure of the script.
 _MAIN_PART = 0.5
 _OTHERS = "(other hosts)"
 _TOO_MANY = 429
@@ -24,18 +23,21 @@ class HostTally:
     bytes_out: int = 0
 
     def document(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"requests": self.requests, "bytes_in": self.bytes_in, "bytes_out": self.bytes_out}
+        document: dict[str, Any] = {"requests": self.requests, "bytes_in": self.bytes_in, "bytes_out": self.bytes_out}
         if self.tunnels:
-            found["tunnels"] = self.tunnels
+            document["tunnels"] = self.tunnels
         if self.statuses:
-            found["statuses"] = {str(status): count for status, count in self.statuses.items()}
+            document["statuses"] = {str(status): count for status, count in self.statuses.items()}
         if self.faults:
-            found["faults"] = dict(self.faults)
-        return found
+            document["faults"] = dict(self.faults)
+        return document
 
 
 class WireTally:
-    """The requests of one script by host. The number of hosts is bounded; the rest is counted together."""
+    """The requests of one script by host. The number of hosts is bounded; further hosts are counted together.
+
+    Inside a TLS tunnel, the proxy sees no status.
+    """
 
     def __init__(self) -> None:
         self.hosts: dict[str, HostTally] = {}
@@ -70,7 +72,7 @@ class WireTally:
         return sum(host.requests for host in self.hosts.values())
 
     def explain_failure(self) -> tuple[str, str] | None:
-        """The code and detail of the failure that the requests show: what the last one met, or most of them."""
+        """Return the code and detail of the failure that the last request met, or else most of them; or None."""
         if self._last != _OK:
             return _read_way(self._last)
         failed = [(count, way) for way, count in self._ways.items() if way != _OK]
@@ -89,7 +91,7 @@ def _read_way(way: str) -> tuple[str, str]:
 
 
 def _code_of(status: int) -> str | None:
-    """The failure code of a status, as `domain.runs.outcome.FailureCode` names it."""
+    """Return the failure code of a status, as `domain.runs.outcome.FailureCode` names it."""
     if status == _TOO_MANY:
         return "rate_limited"
     if status in _BLOCKED:

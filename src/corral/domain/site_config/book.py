@@ -1,6 +1,6 @@
-"""The configurations of all sites as one value, and what they say about one site.
+"""The configurations of all sites as one value, and the merged configuration of one site.
 
-Later sources win, value by value: the settings, the defaults file, the file of the site, what was written over HTTP.
+Later sources win, value by value: the settings, the defaults file, the file of the site, values written over HTTP.
 The pace that a person set for a host (`corral site pace`) wins over all of them.
 """
 
@@ -24,13 +24,13 @@ class SourcedValue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SiteLayer:
-    """The values of one source, each with the place where it is written."""
+    """The values of one source, each with its location, such as a file and a line."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    places: Mapping[str, str] = field(default_factory=dict)
+    locations: Mapping[str, str] = field(default_factory=dict)
 
     def list_values(self) -> dict[str, SourcedValue]:
-        return {name: SourcedValue(value, self.places.get(name, "")) for name, value in self.values.items()}
+        return {name: SourcedValue(value, self.locations.get(name, "")) for name, value in self.values.items()}
 
     @staticmethod
     def of(values: Mapping[str, Any], source: str) -> "SiteLayer":
@@ -45,8 +45,8 @@ class SiteConfig:
     values: Mapping[str, SourcedValue]
 
     def get(self, name: str) -> Any:
-        found = self.values.get(name)
-        return None if found is None else found.value
+        sourced = self.values.get(name)
+        return None if sourced is None else sourced.value
 
     @property
     def pace(self) -> SitePace:
@@ -67,7 +67,7 @@ class SiteConfig:
 
 @dataclass(frozen=True, slots=True)
 class SiteFiles:
-    """What the folder of configuration files says."""
+    """The content of the folder of configuration files."""
 
     defaults: SiteLayer = field(default_factory=SiteLayer)
     sites: Mapping[str, SiteLayer] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class SiteBook:
         return sorted({*self.files.sites, *self.stored})
 
     def dependencies(self) -> dict[str, tuple[str, ...]]:
-        """The sites that each configured site waits for."""
+        """Return the sites that each configured site waits for."""
         return {site: self.find(site).depends_on for site in self.sites}
 
     @property
@@ -91,19 +91,19 @@ class SiteBook:
         return not (self.files.defaults.values or self.files.sites or self.stored)
 
     def find(self, site_or_url: str, base: SiteLayer | None = None) -> SiteConfig:
-        """Merge what is said about the site of a URL, a host or a domain; `base` is what the settings say."""
+        """Merge the configuration of the site of a URL, a host or a domain; `base` has the values of the settings."""
         key = parse_site_key(site_or_url)
         target = parse_target(site_or_url if "://" in site_or_url else f"http://{site_or_url}")
         merged = {} if base is None else base.list_values()
         merged |= self.files.defaults.list_values()
-        for each in reversed(candidate_keys(target)):
-            merged |= self.files.sites.get(each, SiteLayer()).list_values()
-        for each in reversed(candidate_keys(target)):
-            merged |= SiteLayer.of(self.stored.get(each, {}), STORED).list_values()
+        for candidate in reversed(candidate_keys(target)):
+            merged |= self.files.sites.get(candidate, SiteLayer()).list_values()
+        for candidate in reversed(candidate_keys(target)):
+            merged |= SiteLayer.of(self.stored.get(candidate, {}), STORED).list_values()
         return SiteConfig(key, merged)
 
     def pace_of(self, host_key: str) -> SitePace | None:
-        """What the configuration says about the pace of a host; None if nothing."""
+        """Return the configured pace of a host, or None."""
         if self.is_empty:
             return None
         pace = self.find(host_key).pace

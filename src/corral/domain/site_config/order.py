@@ -6,7 +6,7 @@ from corral.domain.errors import BadInput
 
 
 def check_dependencies(depends_on: Mapping[str, Iterable[str]]) -> None:
-    """BadInput names every unknown site, and one cycle if there is any."""
+    """Raise BadInput with every unknown site, or with one cycle if there is any."""
     unknown = [
         f"{site} depends on {each}" for site, needed in depends_on.items() for each in needed if each not in depends_on
     ]

@@ -10,12 +10,12 @@ _HINT = "write a domain such as example.com, with a port only if the site is one
 def site_key_of(target: Target) -> str:
     """Return the key of the site that a URL belongs to, with its port if that is not the default one."""
     name = target.host if target.is_literal_ip else registrable_domain(target.host)
-    shown = f"[{name}]" if ":" in name else name
-    return shown + target.authority.removeprefix(f"[{target.host}]" if ":" in target.host else target.host)
+    bracketed = f"[{name}]" if ":" in name else name
+    return bracketed + target.authority.removeprefix(f"[{target.host}]" if ":" in target.host else target.host)
 
 
 def parse_site_key(text: str, field: str = "site") -> str:
-    """Parse what a person wrote as a site: a domain, a host or a URL. BadInput if it is no host."""
+    """Parse a site as a person writes it: a domain, a host or a URL. BadInput if it has no valid host."""
     url = text if "://" in text else f"http://{text}"
     try:
         return site_key_of(parse_target(url, field=field))
@@ -24,7 +24,7 @@ def parse_site_key(text: str, field: str = "site") -> str:
 
 
 def parse_exact_key(text: str, field: str = "site") -> str:
-    """The same for a configuration, which belongs to a whole site: a subdomain other than `www.` is refused."""
+    """Parse the site of a configuration, which applies to a whole site: a subdomain other than `www.` is refused."""
     key = parse_site_key(text, field)
     written = parse_target(text if "://" in text else f"http://{text}", field=field).authority.removeprefix("www.")
     if written != key:
@@ -37,7 +37,7 @@ def parse_exact_key(text: str, field: str = "site") -> str:
 
 
 def candidate_keys(target: Target) -> tuple[str, ...]:
-    """The keys under which a configuration may apply to a URL, the most specific first: with its port, without."""
+    """Return the keys under which a configuration may apply to a URL: with its port, then without."""
     exact = site_key_of(target)
     bare = site_key_of(parse_target(f"http://[{target.host}]" if ":" in target.host else f"http://{target.host}"))
     return (exact,) if exact == bare else (exact, bare)

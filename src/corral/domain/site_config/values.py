@@ -1,4 +1,4 @@
-"""The values that a configuration may set for a site, checked one by one so that every problem can be named."""
+"""The values that a configuration may set for a site, checked one by one so that every problem is reported."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
@@ -17,24 +17,24 @@ _STRATEGIES = tuple(each.value for each in (Strategy.AUTO, Strategy.HTTP, Strate
 
 
 class ValueProblem(NamedTuple):
-    """What is wrong with one value. `path` leads to it: `budget.cost`, `urls.3`; empty for the whole document."""
+    """The problem of one value. `path` leads to it: `budget.cost`, `urls.3`; empty for the whole document."""
 
     path: str
     message: str
 
 
-def _whole(least: int, most: int) -> Callable[[Any], str | None]:
+def _whole(low: int, high: int) -> Callable[[Any], str | None]:
     def check(value: Any) -> str | None:
         is_number = isinstance(value, int) and not isinstance(value, bool)
-        return None if is_number and least <= value <= most else f"must be a whole number from {least} to {most}"
+        return None if is_number and low <= value <= high else f"must be a whole number from {low} to {high}"
 
     return check
 
 
-def _number(least: float, most: float) -> Callable[[Any], str | None]:
+def _number(low: float, high: float) -> Callable[[Any], str | None]:
     def check(value: Any) -> str | None:
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return None if is_number and least <= value <= most else f"must be a number from {least:g} to {most:g}"
+        return None if is_number and low <= value <= high else f"must be a number from {low:g} to {high:g}"
 
     return check
 
@@ -69,7 +69,7 @@ NAMES = (*_SIMPLE, "budget", "depends_on", "urls")
 
 
 def find_problems(document: Any) -> Iterator[ValueProblem]:
-    """Yield everything that is wrong with the values of one document."""
+    """Yield every problem of the values of one document."""
     if not isinstance(document, Mapping):
         yield ValueProblem("", "must be a mapping of options")
         return
@@ -88,17 +88,19 @@ def find_problems(document: Any) -> Iterator[ValueProblem]:
             yield ValueProblem(str(name)[:80], f"is not an option of a site ({', '.join(NAMES)})")
 
 
-def _find_list_problems(name: str, value: Any, most: int, parse: Callable[[str], object]) -> Iterator[ValueProblem]:
-    if not isinstance(value, list | tuple) or len(value) > most:
-        yield ValueProblem(name, f"must be a list of at most {most} entries")
+def _find_list_problems(
+    name: str, value: Any, max_entries: int, parse: Callable[[str], object]
+) -> Iterator[ValueProblem]:
+    if not isinstance(value, list | tuple) or len(value) > max_entries:
+        yield ValueProblem(name, f"must be a list of at most {max_entries} entries")
         return
-    for place, each in enumerate(value):
+    for index, entry in enumerate(value):
         try:
-            if not isinstance(each, str):
+            if not isinstance(entry, str):
                 raise BadInput("must be text")
-            parse(each)
+            parse(entry)
         except BadInput as error:
-            yield ValueProblem(f"{name}.{place}", error.message)
+            yield ValueProblem(f"{name}.{index}", error.message)
 
 
 def flatten(document: Mapping[str, Any]) -> dict[str, Any]:

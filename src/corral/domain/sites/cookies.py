@@ -32,13 +32,13 @@ class RunCookies:
             if cookie is None:
                 continue
             key = (cookie.domain, cookie.path, cookie.name)
-            known = self._cookies.get(key)
+            previous = self._cookies.get(key)
             if cookie.expires is not None and cookie.expires <= now_s:
                 self.version += self._cookies.pop(key, None) is not None
-            elif known is None and self._set_by.get(target.host, 0) >= _MAX_PER_HOST:
+            elif previous is None and self._set_by.get(target.host, 0) >= _MAX_PER_HOST:
                 continue
-            elif known != cookie:
-                self._set_by[target.host] = self._set_by.get(target.host, 0) + (known is None)
+            elif previous != cookie:
+                self._set_by[target.host] = self._set_by.get(target.host, 0) + (previous is None)
                 self._cookies[key] = cookie
                 self.version += 1
 

@@ -123,7 +123,7 @@ class SessionState:
         cell = json.loads(data)
         return cls(
             tuple(Cookie(name, Secret(value), *rest) for name, value, *rest in cell["cookies"]),
-            {origin: {key: Secret(text) for key, text in found.items()} for origin, found in cell["storage"].items()},
+            {origin: {key: Secret(text) for key, text in values.items()} for origin, values in cell["storage"].items()},
             {name: Secret(text) for name, text in cell["headers"].items()},
             cell["origin"],
         )

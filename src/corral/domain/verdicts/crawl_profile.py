@@ -1,4 +1,4 @@
-"""The profile of the data that a crawl brought, by URL pattern."""
+"""The profile of the data of a crawl, by URL pattern."""
 
 import hashlib
 import json
@@ -13,14 +13,14 @@ from corral.domain.quality.run_profile import ProfileKey, RunProfile
 from corral.domain.runs.record import CRAWL_FIELDS
 from corral.domain.verdicts.asked_fields import add_record
 
-# Options that change how many records a crawl brings, or which. Its fields are not among them: a field that a user
-# corrects is compared with what it was.
+# Options that change how many records a crawl has, or which. The fields are not among them: a corrected field is
+# compared with its history.
 _OPTIONS = (
     *("start_urls", "scope", "max_depth", "max_pages", "max_bytes", "max_seconds", "max_per_host"),
     *("listing", "only_fields", "save_files", "obey_noindex"),
 )
 _PLAIN = ("title", "text")  # of a page without fields
-# Of a crawl without fields only the first records are read: their texts are large.
+# Only the first records of a crawl without fields are read: their texts are large.
 MAX_PLAIN_RECORDS = 200
 
 
@@ -62,14 +62,14 @@ class CrawlProfile:
                 add_record(builder, record, specs, self._of_crawl)
 
     def finish(self, pages: int) -> RunProfile:
-        """`pages`: how many the crawl read; where there are fields, the records are counted."""
+        """Return the profile. `pages` is the number of pages read; with fields, the records are counted instead."""
         if self.has_fields:
             return RunProfile({name: builder.finish() for name, builder in self._builders.items()})
         plain: Profile = self._builders[""].finish(pages)
         return RunProfile({"": plain})
 
     def _choose(self, url: str) -> tuple[str, tuple[FieldSpec, ...]]:
-        for each in self._patterns:
-            if each.matches(url):
-                return each.match, each.add_to(self._fields)
+        for pattern in self._patterns:
+            if pattern.matches(url):
+                return pattern.match, pattern.add_to(self._fields)
         return "", self._fields

@@ -18,7 +18,7 @@ def observe_page(run: Run, transition: Transition) -> ObservedData | None:
     if not payload.quality.is_on or not payload.fields:
         return None
     builder = ProfileBuilder()
-    # A page without any field has no record: each of them is missing once.
+    # A page without any field has no record: each field counts as missing once.
     for record in transition.records or ({},):
         add_record(builder, record, payload.fields)
     template = hashlib.blake2b(payload.url.encode(), digest_size=16).hexdigest()

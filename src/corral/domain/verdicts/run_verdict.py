@@ -1,4 +1,4 @@
-"""What the verdict on the data of a run changes about its end. Pure."""
+"""Apply the verdict on the data of a run to its end. Pure."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,14 +10,14 @@ from corral.domain.runs.retry import Transition
 from corral.domain.runs.run import RunAction, RunState
 
 VERDICT, FINDINGS, ACCEPTED = "verdict", "verdict_findings", "verdict_accepted_at"
-DATA_VERDICT = "data_verdict"  # the failure detail of a run that is partial because of it
+DATA_VERDICT = "data_verdict"  # the failure detail of a run that the verdict makes partial
 _MAX_FINDINGS = 20
-_MAX_TOLD = 3
+_MAX_DESCRIBED = 3
 _MAX_FAILED_SHARE = 0.1
 
 
 def is_withheld(stats: dict[str, Any]) -> bool:
-    """Whether the records of a run are kept apart: it was judged, and not accepted since."""
+    """Return whether the records of a run are withheld: the verdict is bad, and no person has accepted the data."""
     return stats.get(VERDICT) in ("suspect", "broken") and ACCEPTED not in stats
 
 
@@ -28,30 +28,30 @@ def apply_verdict(transition: Transition, verdict: DataVerdict) -> Transition:
         return replace(transition, stats=stats)
     findings = [finding.document() for finding in verdict.findings[:_MAX_FINDINGS]]
     stats[FINDINGS] = findings
-    judged = EventDraft(EventKind.DATA_VERDICT, {VERDICT: verdict.grade.value, "findings": findings})
+    verdict_event = EventDraft(EventKind.DATA_VERDICT, {VERDICT: verdict.grade.value, "findings": findings})
     events, action = transition.events, transition.action
     if transition.to is RunState.COMPLETED:
         action = RunAction.COMPLETE_PARTLY
         events = tuple(
-            EventDraft(EventKind.PARTIAL, {**each.meta, "problems": {VERDICT: verdict.grade.value}})
-            if each.kind is EventKind.COMPLETED
-            else each
-            for each in events
+            EventDraft(EventKind.PARTIAL, {**event.meta, "problems": {VERDICT: verdict.grade.value}})
+            if event.kind is EventKind.COMPLETED
+            else event
+            for event in events
         )
     message = f"the data is {verdict.grade.value}: {describe_findings(findings)}"
     failure = transition.failure or Failed(FailureCode.EXTRACTION, message, DATA_VERDICT)
     # Before the event that ends the run: a reader of the stream stops there.
-    return replace(transition, action=action, events=(judged, *events), stats=stats, failure=failure)
+    return replace(transition, action=action, events=(verdict_event, *events), stats=stats, failure=failure)
 
 
 def describe_findings(findings: list[dict[str, Any]]) -> str:
-    """Return one line: which fields, before and after."""
-    told = [
+    """Return one line with the fields, and their values before and after."""
+    described = [
         f"{_name_of(each)} {str(each['what']).replace('_', ' ')} {each['before']} → {each['after']}"
-        for each in findings[:_MAX_TOLD]
+        for each in findings[:_MAX_DESCRIBED]
     ]
-    more = len(findings) - len(told)
-    return "; ".join(told) + (f"; and {more} more" if more > 0 else "")
+    more = len(findings) - len(described)
+    return "; ".join(described) + (f"; and {more} more" if more > 0 else "")
 
 
 def _name_of(finding: dict[str, Any]) -> str:
@@ -60,9 +60,9 @@ def _name_of(finding: dict[str, Any]) -> str:
 
 
 def can_teach(transition: Transition) -> bool:
-    """Whether a run with good data says what data of the job looks like.
+    """Return whether a run with good data shows what the data of the job usually looks like.
 
-    A crawl that was cut off, or that lost more than a few pages, has fewer records than a usual one.
+    A crawl that was stopped early, or that lost more than a few pages, has fewer records than usual.
     """
     if transition.to not in (RunState.COMPLETED, RunState.PARTIAL):
         return False

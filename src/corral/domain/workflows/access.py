@@ -1,4 +1,4 @@
-"""What a definition may contain, depending on where it comes from."""
+"""Restrict what a definition may contain, depending on its source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from corral.domain.workflows.spec import LOCAL_STEP, InvalidWorkflow, StepSpec, 
 
 @dataclass(frozen=True, slots=True)
 class DefinitionSource:
-    """`over_http`: the definition came from a client. It names no code but what the settings allow."""
+    """The source of a definition. One that came `over_http` may only name code that the settings allow."""
 
     over_http: bool = False
-    has_handlers: bool = False  # a Python program that executes local steps itself
-    modules: tuple[str, ...] = ()  # that functions of `python` steps may come from; of a definition over HTTP
+    has_handlers: bool = False  # it comes from a Python program that executes local steps itself
+    modules: tuple[str, ...] = ()  # modules whose functions `python` steps of a definition over HTTP may call
     trusted_hosts: tuple[str, ...] = ()
 
 
@@ -26,7 +26,7 @@ OVER_HTTP_NOT = frozenset({"selftest"})
 
 
 def check_source(spec: WorkflowSpec, source: DefinitionSource, policy: EgressPolicy) -> None:
-    """InvalidWorkflow names every step that this source may not use."""
+    """Raise InvalidWorkflow with every step that this source may not use."""
     problems: list[str] = []
     for step in spec.steps:
         if step.kind == LOCAL_STEP and not source.has_handlers:
@@ -54,21 +54,21 @@ def _check_step(step: StepSpec, source: DefinitionSource, policy: EgressPolicy) 
 
 
 def literal_urls(step: StepSpec) -> list[str]:
-    """The addresses in a configuration that are known before references are resolved."""
-    given: list[Any] = [step.config.get("url")]
+    """Return the URLs in a configuration that are known before references are resolved."""
+    values: list[Any] = [step.config.get("url")]
     urls = step.config.get("urls")
-    given += urls if isinstance(urls, list) else []
-    given += dataset_urls(step.config) if step.kind == "dataset" else []
-    return [each for each in given if isinstance(each, str) and not has_reference(each)]
+    values += urls if isinstance(urls, list) else []
+    values += dataset_urls(step.config) if step.kind == "dataset" else []
+    return [each for each in values if isinstance(each, str) and not has_reference(each)]
 
 
 def find_trusted_hosts(spec: WorkflowSpec) -> tuple[str, ...]:
-    """The hosts that a person wrote into a definition; those that steps find later are not among them."""
-    found: dict[str, None] = {}
+    """Return the hosts that a person wrote into a definition, without those that steps find later."""
+    hosts: dict[str, None] = {}
     for step in spec.steps:
         for url in literal_urls(step):
             try:
-                found[parse_target(url, field="url").host] = None
+                hosts[parse_target(url, field="url").host] = None
             except BadInput:
                 continue
-    return tuple(found)
+    return tuple(hosts)

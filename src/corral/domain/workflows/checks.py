@@ -8,7 +8,7 @@ from corral.domain.workflows.spec import StepSpec
 
 
 def check_graph(steps: Sequence[StepSpec]) -> list[str]:
-    """Steps that depend on themselves, directly or through others: one problem for each circle."""
+    """Return one problem for each cycle of steps that depend on themselves, directly or through others."""
     remaining = {step.key: set(step.depends_on) for step in steps}
     problems: list[str] = []
     while True:
@@ -24,7 +24,7 @@ def check_graph(steps: Sequence[StepSpec]) -> list[str]:
 
 
 def _find_circle(remaining: dict[str, set[str]]) -> list[str]:
-    """One circle among steps that wait for each other."""
+    """Return one cycle among steps that wait for each other."""
     path = [next(iter(remaining))]
     while True:
         following = next(key for key in sorted(remaining[path[-1]]) if key in remaining)
@@ -34,38 +34,38 @@ def _find_circle(remaining: dict[str, set[str]]) -> list[str]:
 
 
 def find_ancestors(steps: Sequence[StepSpec]) -> dict[str, set[str]]:
-    """Of each step, every step it depends on directly or through others."""
+    """Return, for each step, every step it depends on directly or through others."""
     direct = {step.key: step.depends_on for step in steps}
     return {key: _collect_ancestors(key, direct) for key in direct}
 
 
 def _collect_ancestors(key: str, direct: Mapping[str, Sequence[str]]) -> set[str]:
-    found: set[str] = set()
+    ancestors: set[str] = set()
     open_ = list(direct[key])
     while open_:
-        if (each := open_.pop()) not in found:
-            found.add(each)
-            open_ += direct[each]
-    return found
+        if (ancestor := open_.pop()) not in ancestors:
+            ancestors.add(ancestor)
+            open_ += direct[ancestor]
+    return ancestors
 
 
 def check_references(steps: Sequence[StepSpec]) -> list[str]:
-    """References and conditions that cannot be resolved, whatever the steps return."""
+    """Return the references and conditions that cannot be resolved, whatever the steps return."""
     ancestors = find_ancestors(steps)
-    known = {step.key for step in steps}
+    keys = {step.key for step in steps}
     problems: list[str] = []
     for step in steps:
         texts = [*references_in(step.config), *references_in(step.for_each), *references_in(step.when)]
         problems += [
             f"{step.name}: {problem}"
             for text in dict.fromkeys(texts)
-            if (problem := _check_reference(text, step, known, ancestors[step.key])) is not None
+            if (problem := _check_reference(text, step, keys, ancestors[step.key])) is not None
         ]
         problems += _check_texts(step)
     return problems
 
 
-def _check_reference(text: str, step: StepSpec, known: set[str], ancestors: set[str]) -> str | None:
+def _check_reference(text: str, step: StepSpec, keys: set[str], ancestors: set[str]) -> str | None:
     try:
         reference = parse_reference(text)
     except ValueError as error:
@@ -74,7 +74,7 @@ def _check_reference(text: str, step: StepSpec, known: set[str], ancestors: set[
         return f"${{{text}}} is a parameter of a template that was not given"
     if reference.root in (ITEM, INDEX):
         return None if step.for_each else f"${{{text}}} needs for_each"
-    if reference.step not in known:
+    if reference.step not in keys:
         return f"${{{text}}} names an unknown step"
     if reference.step not in ancestors:
         return f"${{{text}}} names a step that is not among its dependencies; add it to depends_on"

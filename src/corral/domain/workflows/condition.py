@@ -22,33 +22,33 @@ _CONDITION = re.compile(rf"\s*(not\s+)?({_OPERAND})(?:\s*(==|!=|>=|<=|>|<)\s*({_
 
 
 def check_condition(text: str) -> None:
-    """ValueError says what is wrong with the text of a condition."""
-    found = _match(text)
-    for operand in (found[2], found[4]):
+    """Raise ValueError if the text is not a valid condition."""
+    match = _match(text)
+    for operand in (match[2], match[4]):
         if operand is not None and operand.startswith("$"):
             parse_reference(operand[2:-1])
 
 
 def holds(text: str, lookup: Lookup) -> bool:
-    """Whether the condition is true; ValueError if its operands cannot be compared."""
-    found = _match(text)
-    left = _value_of(found[2], lookup)
-    if found[3] is None:
+    """Return whether the condition is true; raise ValueError if its operands cannot be compared."""
+    match = _match(text)
+    left = _value_of(match[2], lookup)
+    if match[3] is None:
         result = bool(left)
     else:
-        right = _value_of(found[4], lookup)
+        right = _value_of(match[4], lookup)
         try:
-            result = _COMPARES[found[3]](left, right)
+            result = _COMPARES[match[3]](left, right)
         except TypeError:
             raise ValueError(f"condition {text!r} compares {left!r} with {right!r}") from None
-    return not result if found[1] else result
+    return not result if match[1] else result
 
 
 def _match(text: str) -> re.Match[str]:
-    found = _CONDITION.fullmatch(text)
-    if found is None:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
         raise ValueError(f"{text[:120]!r} is no condition; write for example ${{steps.NAME.output.count}} > 0")
-    return found
+    return match
 
 
 def _value_of(operand: str, lookup: Lookup) -> Any:

@@ -1,4 +1,4 @@
-"""Which datasets are needed by work that has not ended: retention leaves them alone."""
+"""The datasets that unfinished work needs, and that retention therefore must not delete."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -14,7 +14,7 @@ class NamesInUse:
         self._has_unknown = False  # a name that follows from the output of a step that has not ended
 
     def add_config(self, config: Any) -> None:
-        """The configuration of a build, or a reference to one."""
+        """Add the configuration of a build, or a reference to one."""
         name = config.get("dataset_name") if isinstance(config, Mapping) else config
         if not isinstance(name, str) or has_reference(name):
             self._has_unknown = True
@@ -22,7 +22,7 @@ class NamesInUse:
             self._names.add(name.strip())
 
     def add_steps(self, steps: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-        """The kinds and configurations of the steps of a workflow."""
+        """Add the steps of a workflow, given as kinds and configurations."""
         for kind, config in steps:
             if kind == "dataset":
                 self.add_config(config.get("dataset"))

@@ -1,4 +1,4 @@
-"""Which steps start, are skipped or have ended, and how the workflow ends. Pure: the store writes the result."""
+"""Decide which steps start, are skipped or have ended, and how the workflow ends. Pure: the store writes the result."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from corral.domain.workflows.references import (
 from corral.domain.workflows.spec import MAX_FAN_OUT_BYTES, MAX_INPUT_BYTES, MAX_ITEMS, StepSpec, WorkflowSpec
 from corral.domain.workflows.states import BY_CONDITION, RECOVERABLE, StepNow, StepState
 
-ALONE = -1  # the item number of a step without for_each, and of the step itself where it has one
+ALONE = -1  # the item number of a step without for_each, and of the step itself if it has one
 
 
 class StepChild(NamedTuple):
@@ -44,7 +44,7 @@ class StepEnd(NamedTuple):
 
 @dataclass(slots=True)
 class Progression:
-    """What follows from the states of the steps."""
+    """The changes that follow from the states of the steps."""
 
     children: list[StepChild] = field(default_factory=list)
     ends: list[StepEnd] = field(default_factory=list)
@@ -52,10 +52,10 @@ class Progression:
 
 
 def advance(spec: WorkflowSpec, now: Mapping[str, StepNow], read: ReadResult) -> Progression:
-    """Start every step whose dependencies let it pass, and skip what can never start; `read` returns results.
+    """Start every step whose dependencies allow it, and skip steps that can never start; `read` returns results.
 
-    A step that ends at once (skipped, failed for its configuration, a for_each over nothing) may release others,
-    so the steps are looked at until nothing changes.
+    A step that ends at once (skipped, failed because of its configuration, a for_each over nothing) may release
+    others, so this is repeated until nothing changes.
     """
     states = dict(now)
     ended: dict[str, StepEnd] = {}
@@ -89,8 +89,8 @@ def _is_decidable(step: StepSpec, states: Mapping[str, StepNow]) -> bool:
 def _decide_step(step: StepSpec, states: Mapping[str, StepNow], read: ReadResult) -> StepEnd | list[StepChild]:
     blocked = [key for key in step.depends_on if not states[key].lets_pass]
     if blocked:
-        told = ", ".join(f"{key} ({states[key].state.value})" for key in blocked)
-        return StepEnd(step.key, StepState.SKIPPED, f"it depends on {told}")
+        dependencies = ", ".join(f"{key} ({states[key].state.value})" for key in blocked)
+        return StepEnd(step.key, StepState.SKIPPED, f"it depends on {dependencies}")
     lookup = _Lookup(read)
     try:
         if step.when is not None and not holds(step.when, lookup):
@@ -104,7 +104,7 @@ def _decide_step(step: StepSpec, states: Mapping[str, StepNow], read: ReadResult
 
 
 def _list_items(for_each: str, lookup: Lookup, read: ReadResult) -> list[Any]:
-    """The values of a for_each; none if the step that would have found them was skipped by its condition."""
+    """Return the values of a for_each; none if the step that would provide them was skipped by its condition."""
     items = resolve_value(for_each, lookup)
     if isinstance(items, list):
         return items
@@ -160,7 +160,7 @@ class _Lookup:
 
 
 def _check_whole(output: Any, reference: Reference) -> None:
-    """An output may hold only the first records of a run. A step that asks for all of them must not get some."""
+    """Refuse a reference to all records of an output that holds only the first ones."""
     path = reference.path[2:]
     asks_all = path[:1] == ("records",) and path[1:2] in ((), ("*",))
     if asks_all and isinstance(output, Mapping) and output.get("is_truncated"):
@@ -180,15 +180,15 @@ class ItemEnd(NamedTuple):
 
 
 def gather(step: StepSpec, items: Iterable[ItemEnd]) -> StepEnd:
-    """The end of a for_each whose children have all ended."""
+    """Return the end of a for_each whose children have all ended."""
     ends = list(items)
     output = gather_outputs(ends)
     bad = [number for number, each in enumerate(ends) if each.state not in (StepState.COMPLETED, StepState.PARTIAL)]
     if bad:
         first = ends[bad[0]]
-        told = f"{len(bad)} of {len(ends)} items failed; item {bad[0]}: {first.reason or first.state.value}"
+        reason = f"{len(bad)} of {len(ends)} items failed; item {bad[0]}: {first.reason or first.state.value}"
         is_partial = step.allow_failures and len(bad) < len(ends)
-        return StepEnd(step.key, StepState.PARTIAL if is_partial else StepState.FAILED, told, output)
+        return StepEnd(step.key, StepState.PARTIAL if is_partial else StepState.FAILED, reason, output)
     partial = sum(each.state is StepState.PARTIAL for each in ends)
     if partial:
         return StepEnd(step.key, StepState.PARTIAL, f"{partial} of {len(ends)} items are partial", output)
@@ -207,26 +207,26 @@ def gather_outputs(ends: list[ItemEnd]) -> dict[str, Any]:
     }
 
 
-# What stays of the output of an item when all of them together are too large.
+# What remains of the output of each item if all of them together are too large.
 _SHORT = ("run_id", "status", "record_count", "path")
 
 
 def _shorten(end: ItemEnd) -> dict[str, Any] | None:
-    """The output without what its run has anyway. A reference to a part that is left out is refused."""
+    """Return the output without what its run stores anyway. A reference to a part that is left out is refused."""
     if end.output is None:
         return None
-    kept = {name: end.output[name] for name in _SHORT if name in end.output}
-    return {"run_id": end.run_id, **kept, "is_truncated": True}
+    summary = {name: end.output[name] for name in _SHORT if name in end.output}
+    return {"run_id": end.run_id, **summary, "is_truncated": True}
 
 
 def end_state(states: Iterable[StepNow]) -> RunState | None:
-    """How the workflow ends; None while a step is open. A partial step is never a quiet success."""
-    found = {each.state for each in states}
-    if found & {StepState.WAITING, StepState.STARTED}:
+    """Return how the workflow ends; None while a step is open. A partial step makes the workflow partial."""
+    present = {each.state for each in states}
+    if present & {StepState.WAITING, StepState.STARTED}:
         return None
-    if found & {StepState.FAILED, StepState.CANCELLED}:
+    if present & {StepState.FAILED, StepState.CANCELLED}:
         return RunState.FAILED
-    return RunState.PARTIAL if StepState.PARTIAL in found else RunState.COMPLETED
+    return RunState.PARTIAL if StepState.PARTIAL in present else RunState.COMPLETED
 
 
 class NothingToRecover(ValueError):
@@ -234,7 +234,7 @@ class NothingToRecover(ValueError):
 
 
 def choose_recovery(spec: WorkflowSpec, now: Mapping[str, StepNow], from_step: str | None) -> list[str]:
-    """The steps that a recovery executes again, in order: what did not succeed, from `from_step` on if it is named."""
+    """Return the steps that a recovery executes again, in order: those without success, from `from_step` on."""
     again = [step.key for step in spec.steps if now[step.key].state in RECOVERABLE and not (now[step.key].lets_pass)]
     if from_step is None:
         if not again:

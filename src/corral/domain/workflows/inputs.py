@@ -1,4 +1,4 @@
-"""What a step receives from the steps it depends on, and how much of it."""
+"""The inputs that a step receives from the steps it depends on, within limits of size."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
@@ -12,7 +12,7 @@ from corral.domain.workflows.spec import MAX_FAN_OUT_BYTES, MAX_INPUT_BYTES, Ste
 
 
 class StepResult(NamedTuple):
-    """What references can name of a step."""
+    """The parts of a step that references can name."""
 
     status: str
     output: Any = None
@@ -23,7 +23,7 @@ ReadResult = Callable[[str], StepResult]
 
 
 def read_inputs(step: StepSpec, read: ReadResult) -> dict[str, Any]:
-    """The outputs that a step receives, by the keys of the steps it depends on; ValueError if they are too large."""
+    """Return the outputs of the steps that a step depends on, by key; raise ValueError if they are too large."""
     if not STEP_KINDS[step.kind].reads_inputs(step.config):
         return {}
     inputs = {key: _drop_some_records(read(key).output) for key in step.depends_on}
@@ -37,7 +37,7 @@ def read_inputs(step: StepSpec, read: ReadResult) -> dict[str, Any]:
 
 
 def _drop_some_records(output: Any) -> Any:
-    """The output without `records` where they are only the first ones: a function would take them for all."""
+    """Return the output without `records` if they are only the first ones: a function would take them for all."""
     if isinstance(output, Mapping) and output.get("is_truncated"):
         return {name: value for name, value in output.items() if name != "records"}
     return output
@@ -51,7 +51,7 @@ def size_of(value: Any) -> int:
 
 
 def drop_list(step: StepSpec, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The inputs without the list of the for_each: each child has its own value of it."""
+    """Return the inputs without the list of the for_each: each child has its own value of it."""
     reference = parse_reference(str(step.for_each)[2:-1])
     path = list(takewhile(lambda part: part != "*" and not part.isdigit(), reference.path[2:]))
     if reference.step not in inputs or not path:

@@ -13,6 +13,6 @@ class NewWorkflow:
     spec: WorkflowSpec
     priority: Priority = Priority.MEDIUM
     setup: dict[str, Any] = field(default_factory=dict)  # see kinds.spec.StepContext
-    job_id: str | None = None  # whatever the caller calls it
+    job_id: str | None = None  # the caller's own name for it
     starts: bool = True
-    joins: bool = False  # take the workflow of the same job and content that has not ended, if there is one
+    joins: bool = False  # use an unfinished workflow of the same job and content, if there is one

@@ -1,4 +1,4 @@
-"""A workflow as it is now, with everything that is derived from its steps."""
+"""The current state of a workflow, with everything that is derived from its steps."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +41,7 @@ class StepDetail(NamedTuple):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     items: ItemCounts | None = None
-    error: str | None = None  # of the last attempt of a run that goes on
+    error: str | None = None  # of the last attempt of a run that continues
 
     @property
     def status(self) -> TaskStatus:
@@ -57,7 +57,7 @@ class StepDetail(NamedTuple):
     def duration_s(self) -> float | None:
         if self.started_at is None or self.ended_at is None or not self.now.state.is_over:
             return None
-        # The clock of the machine may have been set back in between.
+        # Not negative, even if the clock of the machine was set back in between.
         return round(max(0.0, (self.ended_at - self.started_at).total_seconds()), 3)
 
     @property
@@ -113,17 +113,17 @@ class WorkflowNow:
 
     @property
     def last_checkpoint(self) -> datetime | None:
-        """When the latest step ended: everything until then is never executed again."""
+        """Return when the latest step ended: everything until then is never executed again."""
         return max((step.ended_at for step in self.steps if step.ended_at is not None), default=None)
 
     @property
     def current_step(self) -> int:
-        """The index of the first step that is not over; the number of steps at the end."""
+        """Return the index of the first step that is not over; at the end, the number of steps."""
         return next((number for number, step in enumerate(self.steps) if not step.now.state.is_over), len(self.steps))
 
     @property
     def waits_for_person(self) -> bool:
-        """Every child run that could go on is held for a person."""
+        """Return whether every child run that could continue is held for a person."""
         started = [step for step in self.steps if step.now.state is StepState.STARTED and step.items is None]
         held = [step for step in started if step.hold_reason not in (None, HoldReason.PAUSED)]
         return bool(held) and len(held) == len(started) and self.run.state is RunState.RUNNING

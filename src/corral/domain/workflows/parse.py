@@ -1,4 +1,4 @@
-"""Read the definition of a workflow from a document. Every problem is named at once."""
+"""Parse the definition of a workflow. All problems are reported at once."""
 
 import math
 import re
@@ -35,7 +35,7 @@ _OF_STEP = frozenset(
 
 
 def parse_workflow(document: Any) -> WorkflowSpec:
-    """The workflow of a document; InvalidWorkflow names every problem."""
+    """Parse the workflow of a document; InvalidWorkflow names every problem."""
     if not isinstance(document, Mapping):
         raise InvalidWorkflow(["a definition is an object with `name` and `steps`"])
     problems = [f"{str(name)[:80]!r} is no key of a definition" for name in document if name not in _TOP]
@@ -63,34 +63,34 @@ def _check_size(steps: Sequence[StepSpec]) -> list[str]:
 
 
 def make_key(name: str) -> str:
-    """A key for this name: a-z and 0-9, with one underscore for everything else. It may be empty."""
+    """Make a key of this name: a-z and 0-9, with one underscore for everything else. It may be empty."""
     return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:64]
 
 
-def _read_steps(given: Any, problems: list[str]) -> list[StepSpec]:
-    if not isinstance(given, Sequence) or isinstance(given, str):
+def _read_steps(entries: Any, problems: list[str]) -> list[StepSpec]:
+    if not isinstance(entries, Sequence) or isinstance(entries, str):
         problems.append("`steps` is a list of steps")
         return []
-    if not given:
+    if not entries:
         problems.append("the workflow has no steps")
-    if len(given) > MAX_STEPS:
-        problems.append(f"the workflow has {len(given)} steps; at most {MAX_STEPS} are allowed")
+    if len(entries) > MAX_STEPS:
+        problems.append(f"the workflow has {len(entries)} steps; at most {MAX_STEPS} are allowed")
         return []
-    names = [_name_of(each, number, problems) for number, each in enumerate(given)]
-    keys = _choose_keys(given, names, problems)
+    names = [_name_of(each, number, problems) for number, each in enumerate(entries)]
+    keys = _choose_keys(entries, names, problems)
     problems += [f"two steps have the name {name!r}" for name, count in Counter(names).items() if count > 1]
     doubled = [key for key, count in Counter(keys).items() if count > 1]
     problems += [f"two steps have the key {key!r}" for key in doubled if names.count(key) < 2]
-    return [_read_step(each, keys, names, number, problems) for number, each in enumerate(given)]
+    return [_read_step(each, keys, names, number, problems) for number, each in enumerate(entries)]
 
 
-def _name_of(given: Any, number: int, problems: list[str]) -> str:
+def _name_of(entry: Any, number: int, problems: list[str]) -> str:
     unnamed = f"step {number}"
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         return unnamed
-    name = given.get("name")
+    name = entry.get("name")
     if name is None:
-        return given["key"] if isinstance(given.get("key"), str) and given["key"] else unnamed
+        return entry["key"] if isinstance(entry.get("key"), str) and entry["key"] else unnamed
     if not isinstance(name, str) or not name.strip():
         problems.append(f"{unnamed}: name is a text")
         return unnamed
@@ -99,26 +99,26 @@ def _name_of(given: Any, number: int, problems: list[str]) -> str:
     return name.strip()[:_MAX_NAME]
 
 
-def _choose_keys(given: Sequence[Any], names: Sequence[str], problems: list[str]) -> list[str]:
-    """The key that each step names; otherwise one that follows from its name, and that no other step has."""
-    named = [_key_of(each, name, problems) for each, name in zip(given, names, strict=True)]
-    taken = {key for key in named if key is not None}
+def _choose_keys(entries: Sequence[Any], names: Sequence[str], problems: list[str]) -> list[str]:
+    """Return the key that each step names, or else a unique one made of its name."""
+    named = [_key_of(each, name, problems) for each, name in zip(entries, names, strict=True)]
+    used = {key for key in named if key is not None}
     keys = []
     for number, key in enumerate(named):
-        chosen = _make_free_key(names[number], number, taken) if key is None else key
-        taken.add(chosen)
+        chosen = _make_free_key(names[number], number, used) if key is None else key
+        used.add(chosen)
         keys.append(chosen)
     return keys
 
 
-def _make_free_key(name: str, number: int, taken: set[str]) -> str:
+def _make_free_key(name: str, number: int, used: set[str]) -> str:
     base = make_key(name) or f"step_{number}"
-    suffixes = ("", *(f"_{more}" for more in range(2, len(taken) + 3)))
-    return next(key for suffix in suffixes if (key := base[: 64 - len(suffix)] + suffix) not in taken)
+    suffixes = ("", *(f"_{more}" for more in range(2, len(used) + 3)))
+    return next(key for suffix in suffixes if (key := base[: 64 - len(suffix)] + suffix) not in used)
 
 
-def _key_of(given: Any, name: str, problems: list[str]) -> str | None:
-    key = given.get("key") if isinstance(given, Mapping) else None
+def _key_of(entry: Any, name: str, problems: list[str]) -> str | None:
+    key = entry.get("key") if isinstance(entry, Mapping) else None
     if key is None:
         return None
     if not isinstance(key, str) or _KEY.fullmatch(key) is None:
@@ -127,29 +127,29 @@ def _key_of(given: Any, name: str, problems: list[str]) -> str | None:
     return key
 
 
-def _read_step(given: Any, keys: list[str], names: list[str], number: int, problems: list[str]) -> StepSpec:
+def _read_step(entry: Any, keys: list[str], names: list[str], number: int, problems: list[str]) -> StepSpec:
     name = names[number]
-    if not isinstance(given, Mapping):
+    if not isinstance(entry, Mapping):
         problems.append(f"step {number} is no object")
         return StepSpec(keys[number], name, "")
-    problems += [f"{name}: {str(each)[:80]!r} is no key of a step" for each in given if each not in _OF_STEP]
-    kind = given.get("kind")
+    problems += [f"{name}: {str(each)[:80]!r} is no key of a step" for each in entry if each not in _OF_STEP]
+    kind = entry.get("kind")
     if not isinstance(kind, str) or kind not in STEP_KINDS:
-        known = ", ".join(sorted(STEP_KINDS))
-        problems.append(f"{name}: there is no step kind {str(kind)[:80]!r}; the kinds are {known}")
-    config = {} if given.get("config") is None else given["config"]
+        kinds = ", ".join(sorted(STEP_KINDS))
+        problems.append(f"{name}: there is no step kind {str(kind)[:80]!r}; the kinds are {kinds}")
+    config = {} if entry.get("config") is None else entry["config"]
     if not isinstance(config, Mapping):
         problems.append(f"{name}: config is an object")
         config = {}
-    of_step = Options(name, given, problems)
+    of_step = Options(name, entry, problems)
     return StepSpec(
         key=keys[number],
         name=name,
         kind=str(kind),
         config={str(each): value for each, value in config.items()},
-        depends_on=_read_dependencies(given, keys, names, number, problems),
+        depends_on=_read_dependencies(entry, keys, names, number, problems),
         max_retries=_read_count(
-            given.get("max_retries", DEFAULT_RETRIES), f"{name}: max_retries", MAX_RETRIES, problems
+            entry.get("max_retries", DEFAULT_RETRIES), f"{name}: max_retries", MAX_RETRIES, problems
         ),
         timeout_s=of_step.seconds("timeout"),
         estimated_s=of_step.seconds("estimated_duration"),
@@ -161,13 +161,13 @@ def _read_step(given: Any, keys: list[str], names: list[str], number: int, probl
 
 
 class Options:
-    """Reads the options of one step and collects what is wrong with them."""
+    """Reads the options of one step, and collects their problems."""
 
-    def __init__(self, name: str, given: Mapping[str, Any], problems: list[str]) -> None:
-        self._name, self._given, self._problems = name, given, problems
+    def __init__(self, name: str, entry: Mapping[str, Any], problems: list[str]) -> None:
+        self._name, self._entry, self._problems = name, entry, problems
 
     def seconds(self, option: str) -> float | None:
-        value = self._given.get(option)
+        value = self._entry.get(option)
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -177,26 +177,26 @@ class Options:
         return float(value)
 
     def text(self, option: str) -> str | None:
-        value = self._given.get(option)
+        value = self._entry.get(option)
         if value is None or (isinstance(value, str) and value.strip()):
             return value
         self._problems.append(f"{self._name}: {option} is a text")
         return None
 
     def flag(self, option: str) -> bool:
-        value = self._given.get(option, False)
+        value = self._entry.get(option, False)
         if not isinstance(value, bool):
             self._problems.append(f"{self._name}: {option} is true or false")
         return value is True
 
 
 def _read_dependencies(
-    given: Mapping[str, Any], keys: list[str], names: list[str], number: int, problems: list[str]
+    entry: Mapping[str, Any], keys: list[str], names: list[str], number: int, problems: list[str]
 ) -> tuple[str, ...]:
-    """Keys, names or indices of other steps, as keys."""
-    if given.get("depends_on") is not None and given.get("dependencies") is not None:
+    """Return the keys of the steps that keys, names or indexes refer to."""
+    if entry.get("depends_on") is not None and entry.get("dependencies") is not None:
         problems.append(f"{names[number]}: depends_on and dependencies are the same; give one of them")
-    wanted = given.get("depends_on") if given.get("depends_on") is not None else given.get("dependencies")
+    wanted = entry.get("depends_on") if entry.get("depends_on") is not None else entry.get("dependencies")
     if wanted is None:
         return ()
     if isinstance(wanted, str | int) and not isinstance(wanted, bool):
@@ -204,16 +204,16 @@ def _read_dependencies(
     if not isinstance(wanted, Sequence):
         problems.append(f"{names[number]}: depends_on is a list of steps")
         return ()
-    found: list[str] = []
-    for each in wanted:
-        key = _find_step(each, keys, names)
+    dependencies: list[str] = []
+    for reference in wanted:
+        key = _find_step(reference, keys, names)
         if key is None:
-            problems.append(f"{names[number]}: depends on an unknown step {str(each)[:80]!r}")
-        elif key in found:
-            problems.append(f"{names[number]}: depends on {str(each)[:80]!r} twice")
+            problems.append(f"{names[number]}: depends on an unknown step {str(reference)[:80]!r}")
+        elif key in dependencies:
+            problems.append(f"{names[number]}: depends on {str(reference)[:80]!r} twice")
         else:
-            found.append(key)
-    return tuple(found)
+            dependencies.append(key)
+    return tuple(dependencies)
 
 
 def _find_step(wanted: Any, keys: list[str], names: list[str]) -> str | None:
@@ -224,20 +224,20 @@ def _find_step(wanted: Any, keys: list[str], names: list[str]) -> str | None:
     return keys[names.index(wanted)] if wanted in names else None
 
 
-def _read_name(given: Any, what: str, problems: list[str]) -> str:
-    if not isinstance(given, str) or not given.strip():
+def _read_name(value: Any, what: str, problems: list[str]) -> str:
+    if not isinstance(value, str) or not value.strip():
         problems.append(f"{what} has no name")
         return ""
-    if len(given) > _MAX_NAME:
+    if len(value) > _MAX_NAME:
         problems.append(f"the name of {what} is longer than {_MAX_NAME} characters")
-    return given.strip()[:_MAX_NAME]
+    return value.strip()[:_MAX_NAME]
 
 
-def _read_count(given: Any, what: str, most: int, problems: list[str]) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= most:
-        problems.append(f"{what} is a number from 0 to {most}, not {str(given)[:40]}")
+def _read_count(value: Any, what: str, maximum: int, problems: list[str]) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= maximum:
+        problems.append(f"{what} is a number from 0 to {maximum}, not {str(value)[:40]}")
         return 0
-    return given
+    return value
 
 
 def _check_configs(steps: Sequence[StepSpec]) -> list[str]:

@@ -26,7 +26,7 @@ class UnresolvedReference(ValueError):
 class Reference(NamedTuple):
     text: str
     root: str
-    path: tuple[str, ...]  # numbers and `*` are texts, too
+    path: tuple[str, ...]  # indexes and `*` are texts, too
 
     @property
     def step(self) -> str | None:
@@ -34,14 +34,14 @@ class Reference(NamedTuple):
 
 
 def parse_reference(text: str) -> Reference:
-    """The inside of `${…}`; ValueError names what is wrong."""
+    """Parse the inside of `${…}`; ValueError names the problem."""
     inside, parts, at = text.strip(), [], 0
     while at < len(inside):
-        found = _PART.match(inside, at)
-        if found is None or (at == 0 and found[2] is not None):
+        match = _PART.match(inside, at)
+        if match is None or (at == 0 and match[2] is not None):
             raise ValueError(f"${{{text}}} is no reference; write for example ${{steps.NAME.output.urls}}")
-        parts.append(found[1] or found[2])
-        at = found.end()
+        parts.append(match[1] or match[2])
+        at = match.end()
     if not parts or parts[0] not in {STEPS, ITEM, INDEX, PARAMS}:
         raise ValueError(f"${{{text}}} begins with none of steps, item, index, params")
     reference = Reference(inside, parts[0], tuple(parts[1:]))
@@ -51,7 +51,7 @@ def parse_reference(text: str) -> Reference:
 
 
 def references_in(value: Any) -> Iterator[str]:
-    """The insides of every reference in a configuration, keys of objects excepted."""
+    """Yield the inside of every reference in a configuration, except in keys of objects."""
     if isinstance(value, str):
         yield from _REFERENCE.findall(value)
     elif isinstance(value, Mapping):
@@ -66,12 +66,12 @@ Lookup = Callable[[Reference], Any]
 
 
 def resolve_value(value: Any, lookup: Lookup) -> Any:
-    """The value with every reference replaced; UnresolvedReference or ValueError for a bad one."""
+    """Return the value with every reference replaced; raise UnresolvedReference or ValueError for a bad one."""
     if isinstance(value, str):
         whole = _REFERENCE.fullmatch(value)
         if whole is not None:
             return lookup(parse_reference(whole[1]))
-        return _REFERENCE.sub(lambda found: _as_text(lookup(parse_reference(found[1]))), value)
+        return _REFERENCE.sub(lambda match: _as_text(lookup(parse_reference(match[1]))), value)
     if isinstance(value, Mapping):
         return {str(name): resolve_value(each, lookup) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -80,7 +80,7 @@ def resolve_value(value: Any, lookup: Lookup) -> Any:
 
 
 def follow_path(value: Any, path: tuple[str, ...], reference: Reference) -> Any:
-    """The part of a value that the path leads to; UnresolvedReference if there is none."""
+    """Return the part of a value that the path leads to; raise UnresolvedReference if there is none."""
     for number, part in enumerate(path):
         if part == "*":
             if not isinstance(value, list):
@@ -98,8 +98,8 @@ def _step_into(value: Any, part: str, reference: Reference) -> Any:
             raise UnresolvedReference(
                 f"${{{reference.text}}}: the output is too large to be passed on; read it from the run (run_id)"
             )
-        known = ", ".join(sorted(map(str, value))[:10]) or "nothing"
-        raise UnresolvedReference(f"${{{reference.text}}} leads to nothing: no {part!r} among {known}")
+        names = ", ".join(sorted(map(str, value))[:10]) or "nothing"
+        raise UnresolvedReference(f"${{{reference.text}}} leads to nothing: no {part!r} among {names}")
     if isinstance(value, list) and part.isdigit():
         if int(part) < len(value):
             return value[int(part)]

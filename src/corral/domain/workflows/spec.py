@@ -26,7 +26,7 @@ MAX_DEFINITION_BYTES = 512 * 1024
 
 
 class InvalidWorkflow(BadInput, ValueError):
-    """Every problem of a definition at once."""
+    """The definition is invalid. It holds all problems."""
 
     code = "invalid_workflow"
 
@@ -50,10 +50,10 @@ class StepSpec:
     when: str | None = None  # see domain.workflows.condition
     for_each: str | None = None  # a reference to a list: one child run for each of its values
     allow_failures: bool = False  # a `for_each` with failed children is partial instead of failed
-    type: str = ""  # the caller's own word for what the step does; the kind where none was given
+    type: str = ""  # the caller's own word for what the step does; the kind by default
 
     def document(self) -> dict[str, Any]:
-        """What `parse` reads. Only options that differ from their default, so that the digest lasts."""
+        """Return what `parse` reads: only options that differ from their default, so that the digest stays stable."""
         optional = {
             "depends_on": list(self.depends_on),
             "timeout": self.timeout_s,
@@ -81,10 +81,10 @@ class WorkflowSpec:
 
     @classmethod
     def read(cls, document: Mapping[str, Any]) -> Self:
-        """A definition as `document` writes it.
+        """Parse a definition as `document` writes it.
 
         It was checked when it was written, and is not checked again: a stricter rule of a later version must not stop
-        workflows that are running.
+        running workflows.
         """
         steps = tuple(_read_step(each) for each in document["steps"])
         return cls(document["name"], steps, document["max_recovery_attempts"])
@@ -102,7 +102,7 @@ class WorkflowSpec:
 
     @cached_property
     def digest(self) -> str:
-        """The same for the same content: what tells two versions of a name apart."""
+        """Return a digest that is the same for the same content; it distinguishes the versions of a name."""
         text = orjson.dumps(self.document(), option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
         return hashlib.blake2b(text, digest_size=16).hexdigest()
 
@@ -125,7 +125,7 @@ def _read_step(document: Mapping[str, Any]) -> StepSpec:
 
 
 def find_step_key(spec: WorkflowSpec, wanted: str | int) -> str:
-    """The key of a step that a person names by key, name or index."""
+    """Return the key of a step that a person names by key, name or index."""
     if isinstance(wanted, str) and wanted not in spec.by_key and wanted.isdecimal():
         wanted = int(wanted)
     if isinstance(wanted, int) and 0 <= wanted < len(spec.steps):

@@ -1,4 +1,4 @@
-"""States of steps as they are stored, and what both vocabularies call them."""
+"""States of steps as stored, and the words of the workflow API for steps and workflows."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -7,7 +7,7 @@ from corral.domain.runs.run import HoldReason, RunState
 
 
 class StepState(StrEnum):
-    WAITING = "waiting"  # for what it depends on
+    WAITING = "waiting"  # for the steps it depends on
     STARTED = "started"  # it has a child run, or several
     COMPLETED = "completed"
     PARTIAL = "partial"
@@ -22,7 +22,7 @@ class StepState(StrEnum):
 
 OPEN = frozenset({StepState.WAITING, StepState.STARTED})
 SUCCEEDED = frozenset({StepState.COMPLETED, StepState.PARTIAL})
-# What a recovery executes again; everything else of an ended workflow stays as it is.
+# States of steps that a recovery executes again; all others stay as they are.
 RECOVERABLE = frozenset({StepState.FAILED, StepState.SKIPPED, StepState.CANCELLED})
 
 STEP_STATE_AFTER = {
@@ -32,7 +32,7 @@ STEP_STATE_AFTER = {
     RunState.CANCELLED: StepState.CANCELLED,
 }
 
-# Why a step was skipped.
+# The reason of a step that its condition skipped.
 BY_CONDITION = "its condition is false"
 
 
@@ -44,7 +44,7 @@ class StepNow(NamedTuple):
 
     @property
     def lets_pass(self) -> bool:
-        """Whether what depends on it may start. A step without anything to do by its condition is no obstacle."""
+        """Return whether dependent steps may start. A step that its condition skipped does not block them."""
         return self.state in SUCCEEDED or (self.state is StepState.SKIPPED and self.reason == BY_CONDITION)
 
 
@@ -93,7 +93,7 @@ _BEHIND = {
 
 
 def states_behind(status: str) -> tuple[RunState, ...]:
-    """The states of runs that may be shown as this."""
+    """Return the states of runs that are shown as this status."""
     return _BEHIND[WorkflowStatus(status)]
 
 
@@ -108,7 +108,7 @@ _TASK_STATUS = {
 
 
 def task_status(state: StepState, run: RunState | None, attempt: int) -> TaskStatus:
-    """`run` and `attempt` are those of the child run of a started step."""
+    """Return the status of a step; `run` and `attempt` are those of the child run of a started step."""
     if state is not StepState.STARTED:
         return _TASK_STATUS[state]
     if run is RunState.RUNNING:

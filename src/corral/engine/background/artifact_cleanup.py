@@ -18,8 +18,8 @@ log = structlog.get_logger()
 _DAY_S = 86_400.0
 
 
-class KeptBuilds(NamedTuple):
-    """The folders of dataset builds, and how long they outlive the rows of their build; None: for ever."""
+class BuildRetention(NamedTuple):
+    """The folders of dataset builds, and how long they outlive the rows of their build (None: forever)."""
 
     folders: BuildFolders
     max_age_days: float | None = None
@@ -32,7 +32,7 @@ class Tidying:
         folder: ArtifactFolder,
         max_bytes: int,
         files: FileFolder,
-        builds: KeptBuilds | None = None,
+        builds: BuildRetention | None = None,
     ) -> None:
         self._files = files
         self._builds = builds
@@ -43,26 +43,26 @@ class Tidying:
     async def tidy(self) -> None:
         try:
             await self._tidy()
-            await self._without_forgotten()
+            await self._remove_unreferenced()
             await self._remove_builds()
         except OSError as error:
             log.warning("artifact_cleanup_failed", reason=str(error))
 
     async def _tidy(self) -> None:
         """Delete rows before files: a later cleanup finds a file without a row, but a row without a file is broken."""
-        held = await asyncio.to_thread(self._folder.list_files)
-        if not held:
+        files = await asyncio.to_thread(self._folder.list_files)
+        if not files:
             return
-        lost = orphans(held, await self._store.artifacts.list_ids())
-        keep = [file for file in held if file not in lost]
-        excess = beyond_quota(keep, self._max_bytes)
+        orphaned = orphans(files, await self._store.artifacts.list_ids())
+        referenced = [file for file in files if file not in orphaned]
+        excess = beyond_quota(referenced, self._max_bytes)
         if excess:
             log.info("artifacts_evicted", files=len(excess))
             await self._store.artifacts.forget([file.id for file in excess])
-        await asyncio.to_thread(self._folder.remove, [*lost, *excess])
+        await asyncio.to_thread(self._folder.remove, [*orphaned, *excess])
 
-    async def _without_forgotten(self) -> None:
-        """Keep saved files while a record refers to them."""
+    async def _remove_unreferenced(self) -> None:
+        """Remove the saved files of deleted runs that no record refers to."""
         for run_id in await asyncio.to_thread(self._files.runs):
             try:
                 await self._store.runs.get(run_id)
@@ -73,13 +73,13 @@ class Tidying:
     async def _remove_builds(self) -> None:
         """Remove the pack files of builds that retention has deleted.
 
-        A folder has to be as old as a build that is deleted: it may belong to another database of the same folder.
+        A folder must have reached the retention age, because it may belong to another database of the same folder.
         """
         if self._builds is None or self._builds.max_age_days is None:
             return
         folders, min_age_s = self._builds.folders, self._builds.max_age_days * _DAY_S
-        found = await asyncio.to_thread(folders.list_builds)
-        known = await self._store.datasets.list_builds() if found else set()
-        for build in found:
-            if build not in known and await asyncio.to_thread(folders.remove, build, min_age_s):
+        builds = await asyncio.to_thread(folders.list_builds)
+        stored = await self._store.datasets.list_builds() if builds else set()
+        for build in builds:
+            if build not in stored and await asyncio.to_thread(folders.remove, build, min_age_s):
                 log.info("dataset_packs_removed", build=build)

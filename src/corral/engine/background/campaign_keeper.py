@@ -20,7 +20,7 @@ log = structlog.get_logger()
 
 _EVERY_S = 1.0
 _CLEAN_EVERY = 3600
-_KEPT_S = 90 * 86_400.0
+_RETENTION_S = 90 * 86_400.0
 
 Mirror = Callable[[dict[str, Any]], Awaitable[None]]
 MakeReport = Callable[[Campaign], Awaitable[dict[str, Any]]]
@@ -59,16 +59,16 @@ class CampaignKeeper:
     async def run(self) -> None:
         for count in itertools.count():
             try:
-                await self.look()
+                await self.follow()
                 if count % _CLEAN_EVERY == 0:
-                    await self._store.forget(_KEPT_S)
+                    await self._store.forget(_RETENTION_S)
             except StorageMoved:
                 return
             except StorageError as error:
                 log.warning("campaigns_not_followed", reason=error.message)
             await asyncio.sleep(_EVERY_S)
 
-    async def look(self) -> None:
+    async def follow(self) -> None:
         for campaign_id in await self._store.list_open():
             try:
                 await self._follow(campaign_id)
@@ -77,7 +77,7 @@ class CampaignKeeper:
 
     async def _follow(self, campaign_id: str) -> None:
         campaign = await self._store.get(campaign_id)
-        if any(not each.is_released for each in campaign.sites):
+        if any(not site.is_released for site in campaign.sites):
             resumed = await self._store.release_ready(campaign_id)
             if resumed:
                 self._wake(*resumed)
@@ -88,7 +88,7 @@ class CampaignKeeper:
             await self._raise_alerts(campaign)
 
     async def _raise_alerts(self, campaign: Campaign) -> None:
-        """Judge the thresholds while the campaign goes on."""
+        """Raise alerts for thresholds that the campaign has crossed while it is active."""
         alerts, raised = await self._alerts.make_early_alerts(
             functools.partial(self._make_report, campaign), campaign.raised
         )

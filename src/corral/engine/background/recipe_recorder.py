@@ -27,13 +27,13 @@ class RecipeRecorder:
 
     async def keep(self, settlements: Sequence[Settlement]) -> list[Settlement]:
         """Return the settlements, with an added event for each one that produced a new recipe."""
-        return [each if each.recipe is None else await self._keep(each) for each in settlements]
+        return [settlement if settlement.recipe is None else await self._keep(settlement) for settlement in settlements]
 
     async def _keep(self, settlement: Settlement) -> Settlement:
         try:
-            lesson = lesson_of(settlement.lease.run, settlement.recipe or {})
+            recorded = _make_recipe(settlement.lease.run, settlement.recipe or {})
             await self._before()
-            saved = await self._store.save(lesson)
+            saved = await self._store.save(recorded)
         except CorralError as error:
             # The run keeps its records; the next browser run records the recipe again.
             log.warning("recipe_write_failed", run=settlement.lease.run_id, reason=error.message)
@@ -44,9 +44,9 @@ class RecipeRecorder:
         return settlement._replace(transition=replace(transition, events=(_event(saved), *transition.events)))
 
 
-def lesson_of(run: Run, taught: dict[str, Any]) -> RecordedRecipe:
-    document = {"calls": taught.get("calls"), "fields": taught.get("fields")}
-    recipe = recipe_of(str(taught.get("url_pattern")), document)
+def _make_recipe(run: Run, recording: dict[str, Any]) -> RecordedRecipe:
+    document = {"calls": recording.get("calls"), "fields": recording.get("fields")}
+    recipe = recipe_of(str(recording.get("url_pattern")), document)
     payload = run.payload.read(PagePayload)
     host, key = parse_target(payload.url).host, fields_key(payload.field_names)
     return RecordedRecipe(host, recipe_key(payload.fields), recipe.url_pattern, recipe.document(), key)

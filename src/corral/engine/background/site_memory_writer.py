@@ -18,7 +18,7 @@ from corral.domain.sites.site import Observation, fields_key
 log = structlog.get_logger()
 
 _EVERY_S = 1.0
-_MAX_KEPT = 10_000
+_MAX_PENDING = 10_000
 # Failures that do not show whether the strategy works on this site.
 _SAYS_NOTHING = frozenset({FailureCode.POLICY, FailureCode.UNKNOWN, FailureCode.WORKER_LOST, FailureCode.CANCELLED})
 # One bad answer is enough to doubt a recipe; a host that does not answer proves nothing.
@@ -79,15 +79,15 @@ def find_failed_recipe(run: Run, outcome: AttemptOutcome) -> tuple[str, int] | N
 class SiteMemoryWriter:
     def __init__(self, store: EngineStore) -> None:
         self._store = store
-        self._seen: list[Observation] = []
+        self._observations: list[Observation] = []
         self._failed_recipes: set[tuple[str, int]] = set()
 
     def note(self, run: Run, outcome: AttemptOutcome, took_s: float) -> None:
-        if (failed := find_failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_KEPT:
+        if (failed := find_failed_recipe(run, outcome)) is not None and len(self._failed_recipes) < _MAX_PENDING:
             self._failed_recipes.add(failed)
-        seen = observe(run, outcome, took_s)
-        if seen is not None and len(self._seen) < _MAX_KEPT:
-            self._seen.append(seen)
+        observation = observe(run, outcome, took_s)
+        if observation is not None and len(self._observations) < _MAX_PENDING:
+            self._observations.append(observation)
 
     async def run(self) -> None:
         while True:
@@ -95,13 +95,13 @@ class SiteMemoryWriter:
             await self.flush()
 
     async def flush(self) -> None:
-        seen, self._seen = self._seen, []
+        observations, self._observations = self._observations, []
         failed, self._failed_recipes = self._failed_recipes, set()
-        if not seen and not failed:
+        if not observations and not failed:
             return
         try:
             for recipe_id, version in failed:
                 await self._store.recipes.mark_failed(recipe_id, version)
-            await self._store.sites.learn(seen)
+            await self._store.sites.learn(observations)
         except StorageError as error:
-            log.warning("site_memory_write_failed", observations=len(seen), reason=error.message)
+            log.warning("site_memory_write_failed", observations=len(observations), reason=error.message)

@@ -18,15 +18,15 @@ log = structlog.get_logger()
 
 _EVERY_S = 1.0
 # If a beat requests the sweeps: sweep anyway after this time without a request.
-_ALONE_AFTER_S = 3.0
+_SWEEP_ANYWAY_S = 3.0
 _DUE_WITHIN_S = 10.0
-_TELL_MAX = 1_000
+_MAX_HINTS = 1_000
 _PRUNE_EVERY_S = 60.0
 _BREATH_S = 0.02
 # A node that has not swept for this long was suspended, or the database was. Every lease then looks expired, so their
 # holders get time to renew before any lease is reaped.
 _AWAY_S = 4.0
-_PATIENCE_S = 3.0
+_RENEWAL_S = 3.0
 
 
 class Sweeper:
@@ -40,51 +40,51 @@ class Sweeper:
         wake: Waker,
         tidy: Callable[[], Awaitable[None]] | None = None,
         *,
-        tell: Callable[[Sequence[Hint]], None] | None = None,
+        send: Callable[[Sequence[Hint]], None] | None = None,
     ) -> None:
-        self._tell = tell
-        self._told: OrderedDict[tuple[str, int], None] = OrderedDict()
-        self._asked: asyncio.Event | None = None
+        self._send = send
+        self._hinted: OrderedDict[tuple[str, int], None] = OrderedDict()
+        self._requested: asyncio.Event | None = None
         self._tidy = tidy
         self._store = store
         self._scheduler = scheduler
         self._retention = retention
         self._wake = wake
         self._next_prune = time.monotonic()
-        self._looked = time.monotonic()
-        self._reap_from = self._looked
+        self._swept_at = time.monotonic()
+        self._reap_from = self._swept_at
 
     async def run(self) -> None:
         """Run each part on its own: a slow target of a schedule must not delay the leases."""
-        if self._tell is not None:
-            self._asked = asyncio.Event()
+        if self._send is not None:
+            self._requested = asyncio.Event()
         async with asyncio.TaskGroup() as group:
-            for work in (self.reap, self.fire, self.tell_due, self.keep_house):
+            for work in (self.reap, self.fire, self.send_hints, self.keep_house):
                 group.create_task(self._repeat(work), name=f"sweep: {work.__name__}")
 
     def sweep_now(self) -> None:
-        """Wait for a beat to request a sweep; after a while without a request, sweep anyway."""
-        if self._asked is not None:
-            self._asked.set()
-            self._asked = asyncio.Event()
+        """Start the next sweep at once, as the beat requests it."""
+        if self._requested is not None:
+            self._requested.set()
+            self._requested = asyncio.Event()
 
     async def sweep(self) -> None:
         """Run every part once."""
         await self.reap()
         await self.fire()
-        await self.tell_due()
+        await self.send_hints()
         await self.keep_house()
 
     async def reap(self) -> None:
         now = time.monotonic()
-        if now - self._looked > _AWAY_S:
-            self._reap_from = now + _PATIENCE_S
+        if now - self._swept_at > _AWAY_S:
+            self._reap_from = now + _RENEWAL_S
         if now < self._reap_from:
             await self._store.events.last_position()  # fails if the database is not reachable
-            self._looked = now
+            self._swept_at = now
             return
         reaped = await self._store.runs.reap()
-        self._looked = time.monotonic()
+        self._swept_at = time.monotonic()
         if reaped:
             log.warning("expired_leases_requeued", runs=reaped)
             self._wake()
@@ -93,21 +93,21 @@ class Sweeper:
         if fired := await self._scheduler.fire_due():
             self._wake(*fired)
 
-    async def tell_due(self) -> None:
+    async def send_hints(self) -> None:
         """Send hints for retries that are due, if nodes wait for messages."""
-        if self._tell is None:
+        if self._send is None:
             return
         hints = [
             hint
-            for hint in await self._store.runs.due_again(_DUE_WITHIN_S, _TELL_MAX)
-            if (hint.run_id, hint.epoch) not in self._told
+            for hint in await self._store.runs.due_again(_DUE_WITHIN_S, _MAX_HINTS)
+            if (hint.run_id, hint.epoch) not in self._hinted
         ]
         if hints:
-            self._tell(hints)
-        # Hint once, not at every sweep; a lost hint is found by the age of the run.
-        self._told.update(((hint.run_id, hint.epoch), None) for hint in hints)
-        while len(self._told) > _TELL_MAX * 4:
-            self._told.popitem(last=False)
+            self._send(hints)
+        # Send each hint once, not at every sweep. If one is lost, a node claims the run by its age.
+        self._hinted.update(((hint.run_id, hint.epoch), None) for hint in hints)
+        while len(self._hinted) > _MAX_HINTS * 4:
+            self._hinted.popitem(last=False)
 
     async def keep_house(self) -> None:
         self._store.maintenance.restore_reserve()
@@ -140,9 +140,9 @@ class Sweeper:
             await self._until_next()
 
     async def _until_next(self) -> None:
-        if self._asked is None:
+        if self._requested is None:
             await asyncio.sleep(_EVERY_S)
             return
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_ALONE_AFTER_S):
-                await self._asked.wait()
+            async with asyncio.timeout(_SWEEP_ANYWAY_S):
+                await self._requested.wait()

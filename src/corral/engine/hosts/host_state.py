@@ -25,12 +25,12 @@ class PendingRequest(NamedTuple):
 class HostState:
     host_key: str
     condition: HostCondition = field(default_factory=HostCondition)
-    said: SitePace | None = None  # set by a person
+    pace_override: SitePace | None = None  # set by a person
     at_once: int = 0  # concurrency promised to active crawls
     crawl_delay_s: float | None = None
     crawl_delay_until: float = 0.0
     lent: "Counter[SlotHolder]" = field(default_factory=Counter)
-    asks: deque[PendingRequest] = field(default_factory=deque)
+    pending: deque[PendingRequest] = field(default_factory=deque)
     timer: asyncio.TimerHandle | None = None
     prober: SlotHolder | None = None
     is_taking_probe: bool = False
@@ -42,19 +42,19 @@ class HostState:
     quota_until: float = 0.0
     held: int = 0  # slots that other nodes count as ours, including those in use beyond our quota at the last request
     is_asking: bool = False  # a quota request is in flight
-    is_contested: bool = False  # by another node
+    is_contested: bool = False  # another node uses the host, too
     sent_away: int = 0  # recently deferred requests, which will return
     mirrored: float | None = None  # the chance of the next request, if it is already drawn
 
     @property
     def is_idle(self) -> bool:
-        is_wanted = self.asks or self.sent_away or self.is_asking
+        is_wanted = self.pending or self.sent_away or self.is_asking
         return not (is_wanted or self.writes or self.is_taking_probe or +self.lent)
 
     def draw(self, chance: Callable[[], float]) -> float:
         """Return the chance that varies the next delay.
 
-        Every second one mirrors the one before: so the mean of the delays is the delay after a few requests already.
+        Every second value mirrors the one before it, so that the mean delay is right after only a few requests.
         """
         if self.mirrored is not None:
             drawn, self.mirrored = self.mirrored, None
@@ -68,7 +68,7 @@ class HostState:
         return self.quota if self.quota_until > now else 0
 
     def is_contested_at(self, now: float) -> bool:
-        """True if the quota is current and contested: then it is requested only once a second."""
+        """Return whether the quota is current and contested; the node then requests it only once a second."""
         return self.is_contested and self.quota_until > now
 
 
@@ -78,7 +78,7 @@ class LimiterBackend(Protocol):
     def save_opened(self, host: HostState) -> None: ...
 
     def take_probe(self, host: HostState) -> None:
-        """Request the probe, answered with `HostLimiter.probe_taken`."""
+        """Request the probe; the answer arrives with `HostLimiter.apply_probe`."""
         ...
 
     def probe_ended(self, host: HostState) -> None: ...
@@ -86,11 +86,11 @@ class LimiterBackend(Protocol):
     def save_change(self, host: HostState) -> None: ...
 
     def let_in(self, host: HostState) -> None:
-        """A request to this host got its slot; the next one may queue."""
+        """Note that a request to this host got its slot, so that the next run may be claimed."""
         ...
 
     def save_recovery(self, host: HostState) -> None: ...
 
     def request_quota(self, host: HostState) -> None:
-        """Request a quota, answered with `HostLimiter.apply_quota`; until then the host is `is_asking`."""
+        """Request a quota; the answer arrives with `HostLimiter.apply_quota`. Until then, `is_asking` is set."""
         ...

@@ -36,10 +36,10 @@ from corral.engine.hosts.permits import Permits
 
 log = structlog.get_logger()
 
-_CRAWL_DELAY_KEPT_S = 3600.0
+_CRAWL_DELAY_TTL_S = 3600.0
 _MAX_HOSTS = 20_000
 # A report covers many visits; at most this many of them raise the concurrency of the host.
-_MOST_AT_A_TIME = 10
+_MAX_SUCCESSES = 10
 # How long requests wait before they are deferred, while other nodes hold all slots of the host.
 _SHORT_S = 1.0
 _HANDED_OVER_S = 5.0  # the same, if enough slots exist but another node has not returned them yet
@@ -49,20 +49,20 @@ class HostLimiter:
     def __init__(
         self,
         rules: HostRules,
-        keeper: LimiterBackend,
+        backend: LimiterBackend,
         *,
         pace_of: Callable[[str], SitePace | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._rules = rules
-        self._keeper = keeper
+        self._backend = backend
         self._pace_of = pace_of  # by host key, from the site configurations
         self.clock = clock
         self._chance = chance
         self.hosts: dict[str, HostState] = {}
         self.watched: set[str] = set()  # hosts that are not healthy
-        self.short: dict[str, float] = {}  # hosts whose slots other nodes hold, and when to ask again
+        self.short: dict[str, float] = {}  # hosts whose slots other nodes hold, and when to request again
         self.messages = 0  # number of messages from workers
 
     def rules_of(self, host: HostState) -> HostRules:
@@ -70,19 +70,19 @@ class HostLimiter:
         configured = self._pace_of(host.host_key)
         if configured is not None:
             pace = configured.over(pace)
-        if host.said is not None:
-            pace = host.said.over(pace)
+        if host.pace_override is not None:
+            pace = host.pace_override.over(pace)
         if host.crawl_delay_s is not None and host.crawl_delay_until > self.clock():
             pace = replace(pace, crawl_delay_s=host.crawl_delay_s)
         return replace(self._rules, pace=pace)
 
     def host(self, host_key: str) -> HostState:
-        found = self.hosts.get(host_key)
-        if found is None:
+        host = self.hosts.get(host_key)
+        if host is None:
             if len(self.hosts) >= _MAX_HOSTS:
                 self._forget_idle()
-            found = self.hosts[host_key] = HostState(host_key)
-        return found
+            host = self.hosts[host_key] = HostState(host_key)
+        return host
 
     def _forget_idle(self) -> None:
         for host_key, host in list(self.hosts.items()):
@@ -116,12 +116,12 @@ class HostLimiter:
             case SlotRequest():
                 self._add_requests(host, holder, message.count, message.concurrency)
             case SlotWithdrawal():
-                _forget(host.asks, holder, message.count)
+                _forget(host.pending, holder, message.count)
                 self._serve(host)
             case VisitReport():
                 self._apply_report(host, holder, message)
             case CrawlDelay():
-                host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_KEPT_S
+                host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_TTL_S
                 self._serve(host)
 
     def _add_requests(self, host: HostState, holder: SlotHolder, count: int, at_once: int) -> None:
@@ -129,32 +129,34 @@ class HostLimiter:
         now, rules = self.clock(), self.rules_of(host)
         wait_s = moment_s = host.condition.moment_s(rules)
         if not host.slots(now):
-            has_pause = host.condition.delay_s(rules) > 0 or rules.pace.most_at_once == 1
+            has_pause = host.condition.delay_s(rules) > 0 or rules.pace.max_concurrency == 1
             wait_s = max(moment_s, _SHORT_S if has_pause else _HANDED_OVER_S)
         until = now + wait_s
-        host.asks.extend(PendingRequest(holder, until) for _ in range(count))
+        host.pending.extend(PendingRequest(holder, until) for _ in range(count))
         self._serve(host)
 
     def _apply_report(self, host: HostState, holder: SlotHolder, report: VisitReport) -> None:
-        back, well = report.returned, report.succeeded
+        returned, succeeded = report.returned, report.succeeded
         now, rules, before = self.clock(), self.rules_of(host), host.condition
-        for _ in range(min(well, _MOST_AT_A_TIME)):
+        for _ in range(min(succeeded, _MAX_SUCCESSES)):
             host.condition = host.condition.after(Answer(Sign.WELL, 200, report.latency_s or None), now, rules)
-        if well > _MOST_AT_A_TIME:
-            host.condition = replace(host.condition, breaker=host.condition.breaker.count_well(well - _MOST_AT_A_TIME))
+        if succeeded > _MAX_SUCCESSES:
+            host.condition = replace(
+                host.condition, breaker=host.condition.breaker.count_well(succeeded - _MAX_SUCCESSES)
+            )
         probed = False
-        for each in report.results:
-            was_probe = each.kind is SlotKind.PROBE and host.prober is holder
-            answer = Answer(each.sign, each.status, each.latency_s, each.retry_after_s)
+        for result in report.results:
+            was_probe = result.kind is SlotKind.PROBE and host.prober is holder
+            answer = Answer(result.sign, result.status, result.latency_s, result.retry_after_s)
             host.condition = host.condition.after(answer, now, rules, was_probe=was_probe)
             probed = probed or was_probe
-        gone = min(host.lent[holder], back + sum(each.kind is not SlotKind.LENT for each in report.results))
-        host.lent[holder] -= gone
-        host.called[holder] = max(0, host.called[holder] - back)
-        host.condition = host.condition.lent(-gone)
+        freed = min(host.lent[holder], returned + sum(result.kind is not SlotKind.LENT for result in report.results))
+        host.lent[holder] -= freed
+        host.called[holder] = max(0, host.called[holder] - returned)
+        host.condition = host.condition.lent(-freed)
         self._follow_up(host, before, probed=probed)
-        if gone and not host.is_asking and host.condition.pace.active <= host.quota < host.held:
-            self._keeper.request_quota(host)  # slots beyond our quota came back: other nodes wait for them
+        if freed and not host.is_asking and host.condition.pace.active <= host.quota < host.held:
+            self._backend.request_quota(host)  # slots beyond our quota came back: other nodes wait for them
         self._serve(host)
 
     def _follow_up(self, host: HostState, before: HostCondition, *, probed: bool) -> None:
@@ -164,7 +166,7 @@ class HostLimiter:
             host.prober = None
             if now.opened_at is None:
                 log.info("breaker_closed", host=host.host_key)
-            self._keeper.probe_ended(host)
+            self._backend.probe_ended(host)
         elif was.opened_at is None and now.opened_at is not None:
             log.warning(
                 "breaker_opened",
@@ -172,16 +174,16 @@ class HostLimiter:
                 failures=now.failures,
                 for_s=self._rules.breaker.open_s,
             )
-            self._keeper.save_opened(host)
+            self._backend.save_opened(host)
         elif was.failures != now.failures or before.pace.blocked_until != host.condition.pace.blocked_until:
-            self._keeper.save_change(host)
+            self._backend.save_change(host)
 
     def remove_holder(self, holder: SlotHolder) -> None:
-        """Forget a worker that is gone, and take back its slots."""
+        """Forget a worker that has ended, and take back its slots."""
         for host in list(self.hosts.values()):
             count = host.lent.pop(holder, 0)
             host.called.pop(holder, None)
-            host.asks = deque(ask for ask in host.asks if ask.holder is not holder)
+            host.pending = deque(request for request in host.pending if request.holder is not holder)
             before = host.condition
             host.condition = host.condition.lent(-count)
             if host.prober is holder:
@@ -204,11 +206,11 @@ class HostLimiter:
         elif host.host_key in self.watched:
             self.watched.discard(host.host_key)
             host.is_recalled = False
-            self._keeper.save_recovery(host)
+            self._backend.save_recovery(host)
         return is_plain
 
-    def look(self, host: HostState) -> None:
-        """Serve waiting requests after a change without a message."""
+    def wake(self, host: HostState) -> None:
+        """Serve waiting requests after a change that no message announced."""
         self._serve(host)
 
     def _serve(self, host: HostState) -> None:
@@ -220,29 +222,29 @@ class HostLimiter:
             self._lend(host, now, rules)
         elif host.slots(now):
             self._grant(host, now, rules)
-        if not host.asks:
+        if not host.pending:
             if not +host.lent:
                 host.at_once = 0
             return
-        if not host.is_asking and host.slots(now) < rules.pace.most_at_once and not host.is_contested_at(now):
-            self._keeper.request_quota(host)
+        if not host.is_asking and host.slots(now) < rules.pace.max_concurrency and not host.is_contested_at(now):
+            self._backend.request_quota(host)
         if not (host.is_taking_probe or host.is_asking):
             self._send_away_late(host, now, rules)
             self._arm(host, now, rules)
 
-    def apply_quota(self, host: HostState, given: QuotaGrant, asked_at: float, in_use: int = 0) -> None:
+    def apply_quota(self, host: HostState, grant: QuotaGrant, requested_at: float, in_use: int = 0) -> None:
         """Apply the quota of this node; recall slots that are lent beyond it."""
         now, rules, had = self.clock(), self.rules_of(host), host.held
-        host.is_asking, host.is_contested = False, given.is_contested
-        host.quota, host.quota_until = given.slots, asked_at + QUOTA_S
-        host.held = max(given.slots, in_use)
-        if given.slots:
+        host.is_asking, host.is_contested = False, grant.is_contested
+        host.quota, host.quota_until = grant.slots, requested_at + QUOTA_S
+        host.held = max(grant.slots, in_use)
+        if grant.slots:
             self.short.pop(host.host_key, None)
-        if given.is_contested and given.slots and not had:  # another node may have requested the host a moment ago
+        if grant.is_contested and grant.slots and not had:  # another node may have requested the host a moment ago
             pace = host.condition.pace
             pace = replace(pace, next_at=max(pace.next_at, now + host.condition.delay_s(rules)))
             host.condition = replace(host.condition, pace=pace)
-        over = host.condition.pace.active - given.slots - host.called.total()
+        over = host.condition.pace.active - grant.slots - host.called.total()
         for holder, count in host.lent.items():
             called = min(over, count - host.called[holder])
             if called > 0:
@@ -253,20 +255,20 @@ class HostLimiter:
 
     def _lend(self, host: HostState, now: float, rules: HostRules) -> None:
         room = max(0, min(host.condition.pace.at_once(rules.pace), host.slots(now)) - host.condition.pace.active)
-        given: Counter[SlotHolder] = Counter()
-        while host.asks and room > 0:
-            given[host.asks.popleft().holder] += 1
+        loans: Counter[SlotHolder] = Counter()
+        while host.pending and room > 0:
+            loans[host.pending.popleft().holder] += 1
             room -= 1
-        for holder, count in given.items():
+        for holder, count in loans.items():
             host.lent[holder] += count
             host.condition = host.condition.lent(count)
             holder.send([SlotLoan(host.host_key, count)])
-        if host.asks:
+        if host.pending:
             self._call_back_for(host)
 
     def _call_back_for(self, host: HostState) -> None:
         """Recall slots from workers that hold more than they use, or more than their share."""
-        wanted = Counter(ask.holder for ask in host.asks)
+        wanted = Counter(request.holder for request in host.pending)
         share = max(1, host.condition.pace.active // len({*wanted, *+host.lent}))
         for holder, count in host.lent.items():
             over = count - share if holder in wanted else count
@@ -277,48 +279,48 @@ class HostLimiter:
 
     def _grant(self, host: HostState, now: float, rules: HostRules) -> None:
         """Grant one slot at a time, each with its own message."""
-        while host.asks and not host.is_taking_probe and host.condition.pace.active < host.slots(now):
+        while host.pending and not host.is_taking_probe and host.condition.pace.active < host.slots(now):
             wait = host.condition.wait(now, rules)
             if wait is not None:
-                if math.isfinite(wait.seconds) and now + wait.seconds > host.asks[0].until:
-                    self._send_away(host, len(host.asks), wait, rules)
+                if math.isfinite(wait.seconds) and now + wait.seconds > host.pending[0].until:
+                    self._send_away(host, len(host.pending), wait, rules)
                 return
             if host.condition.breaker.opened_at is not None:
                 host.is_taking_probe = True
-                self._keeper.take_probe(host)
+                self._backend.take_probe(host)
                 return
             self._let_in(host, now, rules, SlotKind.ONCE)
 
     def _let_in(self, host: HostState, now: float, rules: HostRules, kind: SlotKind) -> None:
-        holder = host.asks.popleft().holder
+        holder = host.pending.popleft().holder
         host.lent[holder] += 1
         host.condition = host.condition.start(now, rules, host.draw(self._chance))
         if kind is SlotKind.PROBE:
             host.prober = holder
         holder.send([SlotGrant(host.host_key, kind)])
-        self._keeper.let_in(host)
+        self._backend.let_in(host)
 
-    def probe_taken(self, host: HostState, known: Breaker | None) -> None:
+    def apply_probe(self, host: HostState, stored: Breaker | None) -> None:
         """Apply the answer of the store: the probe is ours, or the stored breaker applies (clocks may differ)."""
         host.is_taking_probe = False
         now, rules = self.clock(), self.rules_of(host)
-        is_ours = known is None and host.condition.breaker.opened_at is not None
-        if known is not None:
-            host.condition = replace(host.condition, breaker=known)
-        elif is_ours and host.asks:
+        is_ours = stored is None and host.condition.breaker.opened_at is not None
+        if stored is not None:
+            host.condition = replace(host.condition, breaker=stored)
+        elif is_ours and host.pending:
             log.info("breaker_probe_started", host=host.host_key)
             self._let_in(host, now, rules, SlotKind.PROBE)
-        elif is_ours:  # the worker that requested it is gone
-            self._keeper.probe_ended(host)
+        elif is_ours:  # the worker that requested it has ended
+            self._backend.probe_ended(host)
         self._serve(host)
 
     # -- deferring requests --------------------------------------------------------------------------
 
     def _send_away_late(self, host: HostState, now: float, rules: HostRules) -> None:
-        late = sum(ask.until <= now for ask in host.asks)
+        late = sum(request.until <= now for request in host.pending)
         if late:
             if host.condition.delay_s(rules) > 0:
-                late = len(host.asks)  # later requests must not overtake the deferred ones
+                late = len(host.pending)  # later requests must not overtake the deferred ones
             wait = host.condition.wait(now, rules) or Wait(WaitReason.PACE, host.condition.interval_s(rules))
             if not host.slots(now):
                 wait, self.short[host.host_key] = Wait(WaitReason.PACE, _SHORT_S), now + _SHORT_S
@@ -329,19 +331,19 @@ class HostLimiter:
         times: dict[SlotHolder, list[float]] = {}
         host.sent_away += count
         for number in range(count):
-            ask = host.asks.popleft()
+            request = host.pending.popleft()
             seconds = wait.seconds if math.isfinite(wait.seconds) else host.condition.interval_s(rules)
             if wait.reason is not WaitReason.BREAKER:
                 seconds += number * host.condition.interval_s(rules)
-            times.setdefault(ask.holder, []).append(round(seconds, 3))
-        for holder, seconds_each in times.items():
-            holder.send([SlotRefusal(host.host_key, wait.reason, tuple(seconds_each))])
+            times.setdefault(request.holder, []).append(round(seconds, 3))
+        for holder, wait_times_s in times.items():
+            holder.send([SlotRefusal(host.host_key, wait.reason, tuple(wait_times_s))])
 
     def _arm(self, host: HostState, now: float, rules: HostRules) -> None:
-        if not host.asks:
+        if not host.pending:
             return
         wait = host.condition.wait(now, rules)
-        at = host.asks[0].until
+        at = host.pending[0].until
         if wait is not None and math.isfinite(wait.seconds):
             at = min(at, now + wait.seconds)
         host.timer = asyncio.get_running_loop().call_later(max(0.001, at - now), self._serve, host)
@@ -350,20 +352,20 @@ class HostLimiter:
 class InProcessHolder:
     """A client in the node's own process, which requests slots as a worker does."""
 
-    def __init__(self, slots: Permits) -> None:
-        self._turns = slots
+    def __init__(self, permits: Permits) -> None:
+        self._permits = permits
 
     def enter(self, limiter: HostLimiter) -> None:
-        self._turns.say = functools.partial(limiter.hear, self)
+        self._permits.say = functools.partial(limiter.hear, self)
 
     def send(self, messages: Sequence[FromLimiter]) -> None:
         for message in messages:
-            asyncio.get_running_loop().call_soon(self._turns.hear, message)
+            asyncio.get_running_loop().call_soon(self._permits.hear, message)
 
 
-def _forget(asks: deque[PendingRequest], holder: SlotHolder, count: int) -> None:
+def _forget(pending: deque[PendingRequest], holder: SlotHolder, count: int) -> None:
     """Drop the latest requests of a worker whose visits got slots in another way."""
-    for host_key in range(len(asks) - 1, -1, -1):
-        if count and asks[host_key].holder is holder:
-            del asks[host_key]
+    for index in range(len(pending) - 1, -1, -1):
+        if count and pending[index].holder is holder:
+            del pending[index]
             count -= 1

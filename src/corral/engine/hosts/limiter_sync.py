@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 _EVERY_S = 1.0
 # A released page that has not requested its host after this time will not do so.
-_CALL_AGAIN_S = 5.0
+_RELEASE_AGAIN_S = 5.0
 _CLEAN_EVERY = 600
 _SITES_EVERY = 2
 _FORGOTTEN_AFTER_S = 86_400.0
@@ -61,21 +61,21 @@ class LimiterSync:
         self._until_stored = until_stored
         self._write = write
         self._touched: dict[str, HostState] = {}
-        self._called: dict[str, float] = {}
-        self._again: set[str] = set()
+        self._probe_released_at: dict[str, float] = {}
+        self._recovered: set[str] = set()
         self._since_ms = 0
         self._rounds = 0
         self._crowds = Crowds()
         self._sites = sites or SitePaces()
         self.limiter = HostLimiter(rules, self, pace_of=self._sites.find)
-        self._parts = HostQuotas(store, owner, self.limiter, write)
+        self._quotas = HostQuotas(store, owner, self.limiter, write)
 
     async def start(self, spawn: Callable[[Coroutine[Any, Any, None]], object]) -> None:
         """Load the breakers before the first claim: a breaker stays open across a restart."""
         await self._until_stored(self._sites.refresh)
         await self._until_stored(self._adopt_all)
         spawn(self._run())
-        spawn(self._parts.run())
+        spawn(self._quotas.run())
 
     async def _run(self) -> None:
         while True:
@@ -95,32 +95,32 @@ class LimiterSync:
         await self._follow_sites()
         for host_key in list(self.limiter.watched):
             host = self.limiter.hosts[host_key]
-            self.limiter.look(host)
-            await self._call_up(host)
+            self.limiter.wake(host)
+            await self._release_probe(host)
         await self._free_forgotten()
 
     async def _follow_sites(self) -> None:
         """Apply changed site configurations."""
         if self._rounds % _SITES_EVERY == 0 and await self._sites.refresh():
             for host in list(self.limiter.hosts.values()):
-                self.limiter.look(host)
+                self.limiter.wake(host)
 
     async def _free_forgotten(self) -> None:
-        """Wake pages that were deferred although their host is free by now."""
+        """Release deferred pages of hosts that have recovered: one may have been deferred during the recovery."""
         self._rounds += 1
-        again, self._again = self._again, set()
+        recovered, self._recovered = self._recovered, set()
         if self._rounds % _CLEAN_EVERY == 0:
             await self._store.forget(_FORGOTTEN_AFTER_S)
-        for host_key in again - self.limiter.watched:
+        for host_key in recovered - self.limiter.watched:
             await self._until_stored(functools.partial(self._store.release_pages, host_key))
 
-    async def _call_up(self, host: HostState) -> None:
+    async def _release_probe(self, host: HostState) -> None:
         """Release one waiting run, which makes the probe."""
         now, breaker = self.limiter.clock(), host.condition.breaker
         if breaker.opened_at is None or host.condition.wait(now, self.limiter.rules_of(host)) is not None:
             return
-        if now - self._called.get(host.host_key, -_CALL_AGAIN_S) >= _CALL_AGAIN_S:
-            self._called[host.host_key] = now
+        if now - self._probe_released_at.get(host.host_key, -_RELEASE_AGAIN_S) >= _RELEASE_AGAIN_S:
+            self._probe_released_at[host.host_key] = now
             await self._until_stored(functools.partial(self._store.release_probe_page, host.host_key))
 
     # -- state of other nodes ------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class LimiterSync:
     def _adopt(self, host: HostState, stored: StoredHost) -> None:
         now, ours = self.limiter.clock(), host.condition.breaker
         theirs = stored.breaker(now)
-        host.said = stored.said
+        host.pace_override = stored.pace_override
         pace = host.condition.pace
         if ours.opened_at is not None and theirs.opened_at is None:
             pace = Pace(active=pace.active, blocked_until=pace.blocked_until)
@@ -144,10 +144,10 @@ class LimiterSync:
             pace = replace(pace, blocked_until=max(pace.blocked_until, now + stored.blocked_for_s))
         is_shared = theirs.opened_at is not None or ours.opened_at is not None
         if ours.opened_at is None and theirs.opened_at is None:
-            # Only after a restart; afterwards, each node counts on its own.
+            # Adopt the count only after a restart; from then on, each node counts its own failures.
             is_shared = ours.failures == 0
         host.condition = HostCondition(pace, theirs if is_shared and host.prober is None else ours)
-        self.limiter.look(host)
+        self.limiter.wake(host)
 
     # -- state of this node --------------------------------------------------------------------------
 
@@ -157,11 +157,11 @@ class LimiterSync:
 
     @property
     def shared_host_keys(self) -> list[str]:
-        """The hosts at which this node has a quota."""
-        return self._parts.host_keys
+        """Return the hosts at which this node has a quota."""
+        return self._quotas.host_keys
 
     def request_quota(self, host: HostState) -> None:
-        self._parts.want(host)
+        self._quotas.want(host)
 
     def save_change(self, host: HostState) -> None:
         self._touched[host.host_key] = host
@@ -173,27 +173,27 @@ class LimiterSync:
     def probe_ended(self, host: HostState) -> None:
         now, breaker = self.limiter.clock(), host.condition.breaker
         opened_ago_s = None if breaker.opened_at is None else now - breaker.opened_at
-        self._called.pop(host.host_key, None)
+        self._probe_released_at.pop(host.host_key, None)
         self._save(host, lambda: self._store.end_probe(host.host_key, breaker.failures, opened_ago_s))
 
     def save_recovery(self, host: HostState) -> None:
-        self._again.add(host.host_key)
+        self._recovered.add(host.host_key)
         self._save(host, lambda: self._store.release_pages(host.host_key))
 
     def take_probe(self, host: HostState) -> None:
-        self._write(self._probe_asked_for(host))
+        self._write(self._request_probe(host))
 
-    async def _probe_asked_for(self, host: HostState) -> None:
+    async def _request_probe(self, host: HostState) -> None:
         rules = self._rules.breaker
-        known: Breaker | None = None
+        stored_breaker: Breaker | None = None
         try:
             if not await self._store.take_probe(host.host_key, rules.open_s, rules.probe_s):
                 stored = await self._store.get(host.host_key)
-                known = Breaker() if stored is None else stored.breaker(self.limiter.clock())
+                stored_breaker = Breaker() if stored is None else stored.breaker(self.limiter.clock())
         except StorageError as error:
             log.warning("breaker_probe_database_unavailable", host=host.host_key, reason=error.message)
-            known = host.condition.breaker.start(self.limiter.clock())
-        self.limiter.probe_taken(host, known)
+            stored_breaker = host.condition.breaker.start(self.limiter.clock())
+        self.limiter.apply_probe(host, stored_breaker)
 
     def _save(self, host: HostState, write: Callable[[], Awaitable[Any]]) -> None:
         host.writes += 1
@@ -208,7 +208,7 @@ class LimiterSync:
     # -- deferred runs -------------------------------------------------------------------------------
 
     def room(self, held: Counter[str]) -> RunRooms:
-        """The room for one claim; `held` counts the runs of each host that this node holds."""
+        """Return the room for one claim; `held` counts the runs that this node holds, by host."""
         return RunRooms(self.limiter, held, self._crowds)
 
     def park_deferred(self, outcomes: list[tuple[HeldLease, Outcome]]) -> list[tuple[HeldLease, AttemptOutcome]]:

@@ -36,11 +36,11 @@ from corral.engine.hosts.messages import (
 )
 from corral.engine.hosts.stay import Stay, answer_of
 
-TELL_EVERY_S = 1.0
+REPORT_EVERY_S = 1.0
 # Slots that stay unused for this many reports are returned.
 _IDLE_ROUNDS = 2
-_DELAY_AGAIN_S = 60.0
-_MAX_PLACES = 10_000
+_RESEND_DELAY_S = 60.0
+_MAX_HOSTS = 10_000
 # How long to reserve a slot for the next page in crawl order while only later pages request it. That page may itself
 # wait for something that a later page holds, such as a browser.
 _HOLD_S = 1.0
@@ -63,17 +63,18 @@ class _Loan:
     free: int = 0
     used: int = 0
     owed: int = 0  # recalled slots that are still in use
-    asked: int = 0  # requested slots without an answer yet
+    requested: int = 0  # slots without an answer yet
     at_once: int = 0
     waiters: "list[_Waiter]" = field(default_factory=list)  # ordered by visit number
     on_hold: "list[SlotKind]" = field(default_factory=list)  # slots reserved for pages that have not requested them yet
     hold_timer: asyncio.TimerHandle | None = None
-    back: int = 0  # to be returned with the next report
-    well: int = 0  # successful visits since the last report, and their total duration
-    latency_s: float = 0.0
-    ill: list[VisitResult] = field(default_factory=list)
+    # The content of the next report.
+    returned: int = 0
+    succeeded: int = 0
+    latency_s: float = 0.0  # total of the successful visits
+    results: list[VisitResult] = field(default_factory=list)
     idle_rounds: int = 0
-    is_told_soon: bool = False
+    is_report_scheduled: bool = False
 
 
 class Permits:
@@ -91,17 +92,17 @@ class Permits:
     async def run(self) -> None:
         """Report once a second, and return idle slots."""
         while True:
-            await asyncio.sleep(TELL_EVERY_S)
+            await asyncio.sleep(REPORT_EVERY_S)
             for host_key, loan in list(self._loans.items()):
                 self._report_round(host_key, loan)
 
     def _report_round(self, host_key: str, loan: _Loan) -> None:
-        loan.idle_rounds = loan.idle_rounds + 1 if loan.free and not loan.well else 0
+        loan.idle_rounds = loan.idle_rounds + 1 if loan.free and not loan.succeeded else 0
         if loan.idle_rounds >= _IDLE_ROUNDS:
-            loan.back, loan.free = loan.back + loan.free, 0
-        if loan.well or loan.back or loan.ill:
-            self._tell(host_key, loan)
-        if not (loan.free or loan.used or loan.asked or loan.waiters or loan.on_hold):
+            loan.returned, loan.free = loan.returned + loan.free, 0
+        if loan.succeeded or loan.returned or loan.results:
+            self._send_report(host_key, loan)
+        if not (loan.free or loan.used or loan.requested or loan.waiters or loan.on_hold):
             del self._loans[host_key]
 
     # -- taking a slot -----------------------------------------------------------------------------
@@ -128,9 +129,9 @@ class Permits:
             page.notify(self._offer)
             page.on_refusal = functools.partial(self._send_back, host_key, waiter)
         self._offer(host_key)
-        if len(loan.waiters) > loan.asked + len(loan.on_hold):
+        if len(loan.waiters) > loan.requested + len(loan.on_hold):
             # One message covers all visits that start waiting in this iteration of the event loop.
-            asyncio.get_running_loop().call_soon(self._ask, host_key)
+            asyncio.get_running_loop().call_soon(self._request, host_key)
         try:
             return await turn
         except asyncio.CancelledError:
@@ -151,17 +152,17 @@ class Permits:
             return
         loan.waiters.remove(waiter)
         waiter.turn.set_result(deferred)
-        if loan.asked > len(loan.waiters):
-            loan.asked -= 1
+        if loan.requested > len(loan.waiters):
+            loan.requested -= 1
             self.say(SlotWithdrawal(host_key, 1))
 
-    def _ask(self, host_key: str) -> None:
+    def _request(self, host_key: str) -> None:
         loan = self._loans.get(host_key)
         if loan is None:
             return
-        count = len(loan.waiters) - loan.asked - len(loan.on_hold)
+        count = len(loan.waiters) - loan.requested - len(loan.on_hold)
         if count > 0:
-            loan.asked += count
+            loan.requested += count
             self.say(SlotRequest(host_key, count, loan.at_once))
 
     # -- leaving -----------------------------------------------------------------------------------
@@ -181,8 +182,8 @@ class Permits:
         loan.used -= 1
         if loan.owed > 0:
             loan.owed -= 1
-            loan.back += 1
-            self._tell_soon(host_key, loan)
+            loan.returned += 1
+            self._report_soon(host_key, loan)
         else:
             loan.free += 1
             self._serve(host_key, loan)
@@ -190,13 +191,13 @@ class Permits:
     def report(self, host_key: str, kind: SlotKind, answer: Answer) -> None:
         """Report an answer; the node takes back a slot that was granted for one visit."""
         loan = self._loans.setdefault(host_key, _Loan())
-        if kind is SlotKind.LENT and answer.is_plain and not (loan.ill and answer.sign is Sign.WELL):
+        if kind is SlotKind.LENT and answer.is_plain and not (loan.results and answer.sign is Sign.WELL):
             if answer.sign is Sign.WELL:
-                loan.well += 1
+                loan.succeeded += 1
                 loan.latency_s += answer.latency_s or 0.0
             return
-        loan.ill.append(VisitResult(kind, answer.sign, answer.status, answer.latency_s, answer.retry_after_s))
-        self._tell_soon(host_key, loan)
+        loan.results.append(VisitResult(kind, answer.sign, answer.status, answer.latency_s, answer.retry_after_s))
+        self._report_soon(host_key, loan)
 
     def _serve(self, host_key: str, loan: _Loan) -> None:
         while loan.free > 0 and loan.waiters:
@@ -205,26 +206,26 @@ class Permits:
                 loan.free -= 1
                 loan.used += 1
                 _admit(waiter, SlotKind.LENT)
-        if loan.asked and not loan.waiters:
-            self.say(SlotWithdrawal(host_key, loan.asked))
-            loan.asked = 0
+        if loan.requested and not loan.waiters:
+            self.say(SlotWithdrawal(host_key, loan.requested))
+            loan.requested = 0
 
-    def _tell_soon(self, host_key: str, loan: _Loan) -> None:
-        if not loan.is_told_soon:
-            loan.is_told_soon = True
-            asyncio.get_running_loop().call_soon(self._tell, host_key, loan)
+    def _report_soon(self, host_key: str, loan: _Loan) -> None:
+        if not loan.is_report_scheduled:
+            loan.is_report_scheduled = True
+            asyncio.get_running_loop().call_soon(self._send_report, host_key, loan)
 
-    def _tell(self, host_key: str, loan: _Loan) -> None:
-        mean_s = round(loan.latency_s / loan.well, 4) if loan.well else 0.0
-        self.say(VisitReport(host_key, loan.back, loan.well, mean_s, tuple(loan.ill)))
-        loan.back, loan.well, loan.latency_s, loan.ill, loan.is_told_soon = 0, 0, 0.0, [], False
+    def _send_report(self, host_key: str, loan: _Loan) -> None:
+        mean_s = round(loan.latency_s / loan.succeeded, 4) if loan.succeeded else 0.0
+        self.say(VisitReport(host_key, loan.returned, loan.succeeded, mean_s, tuple(loan.results)))
+        loan.returned, loan.succeeded, loan.latency_s, loan.results, loan.is_report_scheduled = 0, 0, 0.0, [], False
 
     def set_delay(self, host_key: str, delay_s: float) -> None:
         """Apply the Crawl-delay of robots.txt. Return the loan at once: the node grants the next slot."""
-        told, at = self._delays.get(host_key, (0.0, 0.0))
-        if told == delay_s and time.monotonic() - at < _DELAY_AGAIN_S:
+        sent_s, at = self._delays.get(host_key, (0.0, 0.0))
+        if sent_s == delay_s and time.monotonic() - at < _RESEND_DELAY_S:
             return
-        if len(self._delays) >= _MAX_PLACES:
+        if len(self._delays) >= _MAX_HOSTS:
             self._delays.clear()
         self._delays[host_key] = (delay_s, time.monotonic())
         self.say(CrawlDelay(host_key, delay_s))
@@ -238,14 +239,14 @@ class Permits:
         loan = self._loans.setdefault(host_key, _Loan())
         match message:
             case SlotLoan():
-                loan.asked = max(0, loan.asked - message.count)
+                loan.requested = max(0, loan.requested - message.count)
                 loan.free += message.count
                 self._serve(host_key, loan)
             case SlotGrant():
-                loan.asked = max(0, loan.asked - 1)
+                loan.requested = max(0, loan.requested - 1)
                 self._hold(host_key, loan, message.kind)
             case SlotRefusal():
-                loan.asked = max(0, loan.asked - len(message.wait_s))
+                loan.requested = max(0, loan.requested - len(message.wait_s))
                 _refuse(loan, host_key, message.reason, message.wait_s)
             case SlotRecall():
                 self._recall(host_key, message.count)
@@ -263,7 +264,7 @@ class Permits:
         while loan is not None and loan.on_hold:
             kind = loan.on_hold.pop(0)
             waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
-            waiter = next((each for each in waiters if is_overdue or each.is_next), None)
+            waiter = next((waiter for waiter in waiters if is_overdue or waiter.is_next), None)
             if waiter is not None:
                 loan.waiters.remove(waiter)
                 _admit(waiter, kind)
@@ -271,7 +272,7 @@ class Permits:
                 loan.on_hold.insert(0, kind)
                 return
             else:
-                self.leave(host_key, kind, Answer())  # the visit that requested it is gone
+                self.leave(host_key, kind, Answer())  # the visit that requested it has ended
         if loan is not None and loan.hold_timer is not None:
             loan.hold_timer.cancel()
             loan.hold_timer = None
@@ -280,12 +281,12 @@ class Permits:
         """Return slots of the loan, or all of it if the count is None."""
         loan = self._loans[host_key]
         wanted = loan.free + loan.used - loan.owed if count is None else count
-        now = min(loan.free, wanted)
-        loan.free -= now
-        loan.back += now
-        loan.owed = min(loan.used, loan.owed + wanted - now)
-        if now:
-            self._tell_soon(host_key, loan)
+        returned = min(loan.free, wanted)
+        loan.free -= returned
+        loan.returned += returned
+        loan.owed = min(loan.used, loan.owed + wanted - returned)
+        if returned:
+            self._report_soon(host_key, loan)
 
 
 def _admit(waiter: _Waiter, kind: SlotKind) -> None:
@@ -297,9 +298,9 @@ def _admit(waiter: _Waiter, kind: SlotKind) -> None:
 def _refuse(loan: _Loan, host_key: str, reason: WaitReason, seconds: Sequence[float]) -> None:
     """Defer the visits that began last: more may wait here than the node knows."""
     waiters = [waiter for waiter in loan.waiters if not waiter.turn.done()]
-    kept = max(0, len(waiters) - len(seconds))
-    loan.waiters = waiters[:kept]
-    sent_back = waiters[kept:]
+    remaining = max(0, len(waiters) - len(seconds))
+    loan.waiters = waiters[:remaining]
+    sent_back = waiters[remaining:]
     for waiter, wait_s in zip(sent_back, seconds, strict=False):
         waiter.turn.set_result(Deferred(host_key, reason, round(wait_s, 3)))
     for waiter in sent_back:
@@ -331,10 +332,10 @@ class PermitVisit:
         if stay is None or stay.is_free:
             # A redirect to another host has no position in that host's order.
             page = self._queued if self._queued is not None and self._queued.host_key == host_key else None
-            given = await self._request_slot(host_key, page)
-            if isinstance(given, Deferred):
-                return given
-            stay = self._stays[host_key] = Stay(given)
+            slot = await self._request_slot(host_key, page)
+            if isinstance(slot, Deferred):
+                return slot
+            stay = self._stays[host_key] = Stay(slot)
         stay.status = stay.retry_after = None
         stay.route = route
         self._host_key = host_key
@@ -360,7 +361,7 @@ class PermitVisit:
 
     def free_slots(self) -> None:
         for host_key, stay in self._stays.items():
-            # A probe ends with its verdict, so that no second one is sent before.
+            # A probe keeps its slot until its verdict, so that no second one is sent before.
             if not stay.is_free and stay.kind is not SlotKind.PROBE:
                 stay.is_free = True
                 self._permits.free(host_key, stay.kind)

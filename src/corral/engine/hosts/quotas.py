@@ -19,8 +19,8 @@ from corral.engine.hosts.limiter import HostLimiter
 
 log = structlog.get_logger()
 
-_LOOK_EVERY_S = 0.25
-_WHOLE_LOOK = 4  # every fourth check covers all hosts
+_CHECK_EVERY_S = 0.25
+_FULL_CHECK = 4  # every fourth check covers all hosts
 
 
 class HostQuotas:
@@ -43,64 +43,64 @@ class HostQuotas:
     def want(self, host: HostState) -> None:
         host.is_asking = True
         self._wanted[host.host_key] = host
-        if not self._is_asking:  # hosts that need a quota meanwhile are requested together
+        if not self._is_asking:  # one request covers all hosts that need a quota meanwhile
             self._is_asking = True
-            self._write(self._ask_for_wanted())
+            self._write(self._request_wanted())
 
-    async def _ask_for_wanted(self) -> None:
+    async def _request_wanted(self) -> None:
         try:
             while self._wanted:
                 hosts, self._wanted = list(self._wanted.values()), {}
-                await self._ask(hosts)
+                await self._request(hosts)
         finally:
             self._is_asking = False
 
-    async def _ask(self, hosts: Sequence[HostState]) -> None:
-        asked_at = self._limiter.clock()
-        asks = [self._ask_of(host) for host in hosts]
+    async def _request(self, hosts: Sequence[HostState]) -> None:
+        requested_at = self._limiter.clock()
+        requests = [self._make_request(host) for host in hosts]
         try:
-            given = await self._store.take_quotas(self._owner, asks)
+            grants = await self._store.take_quotas(self._owner, requests)
         except StorageError as error:
-            log.warning("host_quota_database_unavailable", hosts=len(asks), reason=error.message)
-            given = [QuotaGrant(ask.host_key, 0, is_contested=True) for ask in asks]
-        for host, ask, each in zip(hosts, asks, given, strict=True):
+            log.warning("host_quota_database_unavailable", hosts=len(requests), reason=error.message)
+            grants = [QuotaGrant(request.host_key, 0, is_contested=True) for request in requests]
+        for host, request, grant in zip(hosts, requests, grants, strict=True):
             self._ours[host.host_key] = host
-            self._limiter.apply_quota(host, each, asked_at, ask.in_use)
+            self._limiter.apply_quota(host, grant, requested_at, request.in_use)
 
-    def _ask_of(self, host: HostState) -> QuotaRequest:
+    def _make_request(self, host: HostState) -> QuotaRequest:
         rules = self._limiter.rules_of(host)
         in_use = host.condition.pace.active
         # Lend nothing more until the answer arrives, because the quota may shrink.
         host.quota = min(host.quota, in_use)
-        wanted = max(1, in_use + len(host.asks) + host.sent_away)
-        return QuotaRequest(host.host_key, rules.pace.most_at_once, in_use, wanted, host.condition.delay_s(rules))
+        wanted = max(1, in_use + len(host.pending) + host.sent_away)
+        return QuotaRequest(host.host_key, rules.pace.max_concurrency, in_use, wanted, host.condition.delay_s(rules))
 
     async def run(self) -> None:
         rounds = 0
         while True:
-            await asyncio.sleep(_LOOK_EVERY_S)
+            await asyncio.sleep(_CHECK_EVERY_S)
             rounds += 1
             try:
                 if self._ours:
-                    await self._look(is_whole=rounds % _WHOLE_LOOK == 0)
+                    await self._check(is_full=rounds % _FULL_CHECK == 0)
             except StorageError as error:
                 log.warning("host_quota_renewal_failed", reason=error.message)
 
-    async def _look(self, *, is_whole: bool) -> None:
-        if is_whole:
+    async def _check(self, *, is_full: bool) -> None:
+        if is_full:
             await self._drop_idle()
         contested = await self._store.find_contested(self._owner)
         hosts = [host for host in self._ours.values() if not host.is_asking]
-        if is_whole:
+        if is_full:
             hosts = [host for host in hosts if host.host_key in contested or host.is_contested]
         else:
             now = self._limiter.clock()
-            hosts = [host for host in hosts if contested.get(host.host_key) or (host.asks and not host.slots(now))]
+            hosts = [host for host in hosts if contested.get(host.host_key) or (host.pending and not host.slots(now))]
         for host in hosts:
             host.is_asking = True
         if hosts:
-            await self._ask(hosts)
-        if is_whole:
+            await self._request(hosts)
+        if is_full:
             for host in self._ours.values():
                 host.sent_away = 0
             await self._renew()
@@ -119,7 +119,7 @@ class HostQuotas:
         if not idle:
             return
         for host in idle:
-            # Requests that arrive meanwhile are sent afterwards, so that the drop cannot delete a new row.
+            # Requests that arrive meanwhile wait for the drop, which could otherwise delete their new row.
             host.quota, host.held, host.is_asking = 0, 0, True
         try:
             await self._store.drop_quotas(self._owner, [host.host_key for host in idle])
@@ -128,4 +128,4 @@ class HostQuotas:
                 del self._ours[host.host_key]
                 host.is_asking = host.is_contested = False
                 self._limiter.short.pop(host.host_key, None)
-                self._limiter.look(host)
+                self._limiter.wake(host)

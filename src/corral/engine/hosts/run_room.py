@@ -7,7 +7,7 @@ claim sets aside the runs of a host without room, and a later claim wakes them.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from corral.domain.hosts.claiming import MOST_SET_ASIDE
+from corral.domain.hosts.claiming import MAX_SET_ASIDE
 from corral.domain.hosts.limiter import RunRoom, Wait
 from corral.engine.hosts.limiter import HostLimiter
 
@@ -29,7 +29,7 @@ class Crowds:
         self._refused_at[host_key] = now
 
     def learn(self, waited_for: Sequence[str], now: float) -> None:
-        """Save the result of a claim. A run that was deferred a moment ago may not be written yet."""
+        """Remember the hosts that a claim reported. A run that was deferred a moment ago may not be stored yet."""
         refused = list(self._refused_at.items())
         self.hosts = {*waited_for, *(host_key for host_key, at in refused if now - at < _REFUSED_S)}
         for host_key in [host_key for host_key, _ in refused if host_key not in self.hosts]:
@@ -63,17 +63,17 @@ class RunRooms:
 
     @property
     def ready_in_s(self) -> float:
-        """Return when to claim again even if no run ends: a host may get room, or this claim missed some runs."""
-        if self._set_aside >= MOST_SET_ASIDE:
+        """Return when to claim again even if no run ends: a host may have room then, or this claim missed some runs."""
+        if self._set_aside >= MAX_SET_ASIDE:
             return 0.0
         return min((room.ready_in_s for room in self._rooms.values() if room.runs == 0), default=float("inf"))
 
     def _room(self, host_key: str) -> RunRoom:
-        found = self._rooms.get(host_key)
-        if found is None:
-            found = self._limiter.run_room(host_key, self._held[host_key])
-            found = self._rooms[host_key] = self._crowds.limit(host_key, found, self._now)
-        return found
+        room = self._rooms.get(host_key)
+        if room is None:
+            room = self._limiter.run_room(host_key, self._held[host_key])
+            room = self._rooms[host_key] = self._crowds.limit(host_key, room, self._now)
+        return room
 
     def find_room(self, waited_for: Sequence[str]) -> Mapping[str, int]:
         self._crowds.learn(waited_for, self._now)

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from corral.domain.hosts.limiter import SitePace
 from corral.domain.site_config.book import SiteBook
 
-_MAX_KNOWN = 20_000
+_MAX_HOSTS = 20_000
 
 ReadBook = Callable[[], Awaitable[SiteBook]]
 
@@ -18,14 +18,14 @@ class SitePaces:
     def __init__(self, read: ReadBook = _read_nothing) -> None:
         self._read = read
         self._book = SiteBook()
-        self._known: dict[str, SitePace | None] = {}  # by host key: a limiter looks one up for every request
+        self._paces: dict[str, SitePace | None] = {}  # by host key: a limiter looks one up for every request
 
     def find(self, host_key: str) -> SitePace | None:
-        if host_key not in self._known:
-            if len(self._known) >= _MAX_KNOWN:
-                self._known.clear()
-            self._known[host_key] = self._book.pace_of(host_key)
-        return self._known[host_key]
+        if host_key not in self._paces:
+            if len(self._paces) >= _MAX_HOSTS:
+                self._paces.clear()
+            self._paces[host_key] = self._book.pace_of(host_key)
+        return self._paces[host_key]
 
     async def refresh(self) -> bool:
         """Reload the configurations; return whether they changed."""
@@ -33,5 +33,5 @@ class SitePaces:
         if book == self._book:
             return False
         self._book = book
-        self._known.clear()
+        self._paces.clear()
         return True

@@ -22,18 +22,18 @@ class StandaloneLimiter:
         self._store = store
         self._owner = new_owner()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._keeper = LimiterSync(store, self._owner, rules, _once, self._spawn, sites=sites)
-        self.limiter = self._keeper.limiter
+        self._sync = LimiterSync(store, self._owner, rules, _write_once, self._spawn, sites=sites)
+        self.limiter = self._sync.limiter
 
     async def start(self) -> None:
-        await self._keeper.start(self._spawn)
+        await self._sync.start(self._spawn)
 
     async def stop(self) -> None:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         try:
-            await self._store.drop_quotas(self._owner, self._keeper.shared_host_keys)
+            await self._store.drop_quotas(self._owner, self._sync.shared_host_keys)
         except StorageError as error:
             log.debug("host_quota_release_failed", reason=error.message)
 
@@ -47,6 +47,6 @@ class StandaloneLimiter:
             log.warning("host_state_write_failed", reason=str(error))
 
 
-async def _once(write: Callable[[], Awaitable[T]]) -> T:
+async def _write_once(write: Callable[[], Awaitable[T]]) -> T:
     """Write without a retry: a preview is not a run."""
     return await write()

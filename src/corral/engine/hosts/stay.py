@@ -1,4 +1,4 @@
-"""The stay of one visit at one host, and what its outcome says about the host."""
+"""The stay of one visit at one host, and the conclusion from its outcome about the host."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,13 +25,13 @@ def answer_of(stay: Stay, outcome: Outcome) -> Answer:
     if stay.route is RouteKind.PROXY:
         # The proxy itself may have sent the status, which therefore must not slow the host down either.
         return Answer(sign_of(outcome, stay.route), None, stay.latency_s)
-    status, told = stay.status, stay.retry_after
+    status, retry_after = stay.status, stay.retry_after
     if status is None:  # a browser made the requests; the outcome names the host
-        seen = _status_of(outcome)
-        status = seen if isinstance(seen, int) else None
-    if told is None and isinstance(outcome, Failed):
-        told = outcome.retry_after
-    wait_s = retry_after_s(told, datetime.now(UTC)) if status in (429, 503) else None
+        reported = _status_of(outcome)
+        status = reported if isinstance(reported, int) else None
+    if retry_after is None and isinstance(outcome, Failed):
+        retry_after = outcome.retry_after
+    wait_s = retry_after_s(retry_after, datetime.now(UTC)) if status in (429, 503) else None
     return Answer(sign_of(outcome, stay.route), status, stay.latency_s, wait_s)
 
 

@@ -23,7 +23,7 @@ from corral.engine.worker.kinds.registry import find_kind
 
 log = structlog.get_logger()
 
-_LOOK_EVERY_S = 1.0
+_STEP_EVERY_S = 1.0
 _LEASE_S = 15.0
 
 
@@ -61,7 +61,7 @@ class LoopRunner:
                     return
                 except StorageError as error:
                     log.warning("loop_paused", reason=error.message)
-                await asyncio.sleep(_LOOK_EVERY_S)
+                await asyncio.sleep(_STEP_EVERY_S)
         finally:
             with contextlib.suppress(CorralError):
                 await asyncio.shield(self._rows.leave(self._owner))
@@ -72,11 +72,11 @@ class LoopRunner:
         if state is None:
             return
         if state.run_id is not None:
-            await self._look_at_run(state, state.run_id)
+            await self._check_run(state, state.run_id)
         elif is_due(state, datetime.now(UTC), has_open_tasks=await self._has_open_tasks()):
             await self._start(state)
 
-    async def _look_at_run(self, state: LoopState, run_id: str) -> None:
+    async def _check_run(self, state: LoopState, run_id: str) -> None:
         try:
             run = await self._get_run(run_id)
         except RunNotFound:

@@ -28,7 +28,7 @@ class WorkerLimits:
 
     runs: int
     browsers: int
-    most: int | None = None  # for all workers of this node together; may change while it runs
+    total: int | None = None  # for all workers of this node together; may change while it runs
 
 
 class Assignment:
@@ -55,10 +55,10 @@ class Assignment:
     def room(self) -> int:
         """Return how many more runs fit, without suspects."""
         usable = [worker for worker in self._pool.workers.values() if worker.takes_work]
-        total = len(usable) * self._limits.runs
-        room = total - sum(len(worker.held) for worker in usable) - len(self._waiting)
-        most = self._limits.most
-        return max(0, room if most is None else min(room, most - self.count))
+        capacity = len(usable) * self._limits.runs
+        room = capacity - sum(len(worker.held) for worker in usable) - len(self._waiting)
+        total = self._limits.total
+        return max(0, room if total is None else min(room, total - self.count))
 
     def isolation_room(self) -> int:
         """Return 1 if the isolation worker can take the next suspects: one group or one single run at a time."""
@@ -87,12 +87,12 @@ class Assignment:
             suspects=self.isolation_room(),
         )
 
-    def _room_of_kind(self, kind: str, at_most: int) -> int:
+    def _room_of_kind(self, kind: str, limit: int) -> int:
         executing = [held.lease for worker in self._pool.workers.values() for held in worker.held.values()]
-        return at_most - sum(lease.run.kind == kind for lease in [*executing, *self._waiting, *self._suspects])
+        return limit - sum(lease.run.kind == kind for lease in [*executing, *self._waiting, *self._suspects])
 
     def helper_room(self) -> int:
-        """Return whether a worker without a crawl is free: a second crawl in one process would gain nothing."""
+        """Return how many workers without a crawl are free: a second crawl in one process would gain nothing."""
         free = [worker for worker in self._pool.workers.values() if worker.takes_work and not _crawls(worker)]
         waiting = sum(lease.run.kind in WITH_ITEMS for lease in [*self._waiting, *self._suspects])
         return max(0, min(len(free) - waiting, self.room()))
@@ -106,19 +106,19 @@ class Assignment:
         """Hand waiting runs to the workers with the most room."""
         if self._is_fenced():
             return
-        self._place_suspects()
+        self._send_suspects()
         if not self._waiting:
             return
         open_workers = self._open_workers()
         batches: dict[WorkerProcess, list[wire.ToWorker]] = {}
-        left: deque[Lease] = deque()
+        remaining: deque[Lease] = deque()
         for lease in self._waiting:
             worker = self._best_for(lease, open_workers)
             if worker is None:
-                left.append(lease)
+                remaining.append(lease)
             else:
                 batches.setdefault(worker, []).append(self._begin(worker, lease))
-        self._waiting = left
+        self._waiting = remaining
         for worker, messages in batches.items():
             worker.send(messages)
 
@@ -134,7 +134,7 @@ class Assignment:
     def _open_workers(self) -> list[WorkerProcess]:
         return [worker for worker in self._pool.workers.values() if worker.takes_work]
 
-    def _place_suspects(self) -> None:
+    def _send_suspects(self) -> None:
         """Send all suspects of one claim together: a run that must be alone was also claimed alone."""
         if not self._suspects:
             return
@@ -176,7 +176,7 @@ class Assignment:
     def waiting_keys(self) -> list[Key]:
         return [lease.key for lease in [*list(self._waiting), *list(self._suspects)]]
 
-    # -- taking back -------------------------------------------------------------------------------
+    # -- cancelling --------------------------------------------------------------------------------
 
     def keys_of(self, run_id: str) -> set[Key]:
         return {key for key in self.keys() if key[0] == run_id}

@@ -8,7 +8,7 @@ from corral.domain.ports.stores import CrawlStore
 from corral.domain.runs.run import Lease
 from corral.engine.node.renewer import LEASE_S
 
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 
 
 class Helpers:
@@ -20,10 +20,10 @@ class Helpers:
         self._store = store
         self._crawl = crawl
         self._clock = clock
-        self._look_at = 0.0
+        self._next_poll = 0.0
 
     async def claim(self, owner: Owner, room: int) -> list[Lease]:
-        if room <= 0 or self._clock() < self._look_at:
+        if room <= 0 or self._clock() < self._next_poll:
             return []
-        self._look_at = self._clock() + _LOOK_EVERY_S
+        self._next_poll = self._clock() + _POLL_EVERY_S
         return await self._store.claim_helpers(owner, room, LEASE_S, self._crawl)

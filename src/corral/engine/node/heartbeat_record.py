@@ -12,7 +12,7 @@ from corral.domain.runs.node import NodeInfo
 
 log = structlog.get_logger()
 
-SEEN_EVERY_S = 2.5
+HEARTBEAT_EVERY_S = 2.5
 _STARTING_S = 0.5  # before the first worker process starts, and after the last one ended
 # A storage that does not answer must not keep the process from exiting; a remaining row is displayed as lost.
 _LEAVE_WITHIN_S = 1.0
@@ -30,29 +30,29 @@ class NodeHeartbeat:
         self._node = node
         self._is_stopping = False
         self._has_left = False
-        self._news = asyncio.Event()
-        self._telling: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._telling = asyncio.create_task(self._tell(), name="roll")
+        self._task = asyncio.create_task(self._run(), name="heartbeat")
 
-    def say_stopping(self) -> None:
+    def mark_stopping(self) -> None:
         self._is_stopping = True
-        self._news.set()
+        self._changed.set()
 
     async def leave(self) -> None:
         """Wait for the heartbeat in progress: if it were written after the removal, it would add a dead node."""
         self._has_left = True
-        self._news.set()
+        self._changed.set()
         with contextlib.suppress(StorageError, TimeoutError):
             async with asyncio.timeout(_LEAVE_WITHIN_S):
-                if self._telling is not None:
-                    await self._telling
+                if self._task is not None:
+                    await self._task
                 await self._store.remove(self._info.owner)
 
-    async def _tell(self) -> None:
+    async def _run(self) -> None:
         while not self._has_left:
-            self._news.clear()
+            self._changed.clear()
             processes = self._node.worker_count
             try:
                 await self._store.heartbeat(self._info, processes, is_stopping=self._is_stopping)
@@ -60,5 +60,5 @@ class NodeHeartbeat:
                 # The node itself notices the problem, pauses and reports it.
                 log.debug("heartbeat_write_failed", reason=error.message)
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SEEN_EVERY_S if processes else _STARTING_S):
-                    await self._news.wait()
+                async with asyncio.timeout(HEARTBEAT_EVERY_S if processes else _STARTING_S):
+                    await self._changed.wait()

@@ -52,8 +52,8 @@ _GATHER_S = 0.005
 _STORAGE_PAUSE_S = 1.0
 _LAST_WRITES_S = 3.0
 _WATCH_EVERY_S = 0.25
-# If the check is later than this, the event loop was blocked: read the messages of the workers first.
-_STOOD_STILL_S = 1.0
+# If a check is this late, the event loop was blocked: skip it, and read the messages of the workers first.
+_BLOCKED_S = 1.0
 
 
 class Node:
@@ -65,27 +65,27 @@ class Node:
         pulse: ChangeSignal,
         note: Callable[[Run, AttemptOutcome, float], None] = lambda *_: None,
         *,
-        teach: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
+        record_recipes: Callable[[Sequence[Settlement]], Awaitable[list[Settlement]]] | None = None,
         source: RunSource | None = None,
     ) -> None:
         self._tasks = NodeTasks()
         self._spawn, self._write = self._tasks.spawn, self._tasks.write
         self._source = source or PollingSource(store)
-        self._note, self._teach = note, teach
+        self._note, self._record_recipes = note, record_recipes
         self.owner = new_owner()
         self._store = store
         self._policy, self._options = policy, options
         self._pulse = pulse
         limits = (options.host_rules, self._until_stored, self._write)
-        calls = StoreCalls(store, self._write, ProxyCalls(store, options.proxies, self.wake), self._tell_keys)
+        calls = StoreCalls(store, self._write, ProxyCalls(store, options.proxies, self.wake), self._send_keys)
         self._sync = LimiterSync(store.hosts, self.owner, *limits, wake=self.wake, sites=options.site_paces)
         self.limiter = self._sync.limiter
-        stepped = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
+        take_report = Steps(store, self._until_stored, self._write, self.wake, self._cancel_from_thread).take_report
         self.progress = ProgressWriter(store.runs, self._write, pulse.beat)
-        self.proxies = ProxyPool(store.proxies, self._spawn, self._tell_keys)
-        of_pool = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, stepped, self.limiter.hear)
+        self.proxies = ProxyPool(store.proxies, self._spawn, self._send_keys)
+        handlers = (self._on_outcomes, self._on_aborted, self._on_death, self._on_ready, take_report, self.limiter.hear)
         self._pool = WorkerPool(
-            options.workers, options.config, PoolEvents(*of_pool, self.progress.take, calls.take, self.proxies.hear)
+            options.workers, options.config, PoolEvents(*handlers, self.progress.take, calls.take, self.proxies.hear)
         )
         self._memory = MemoryLimit(self._pool, options.max_memory_mib)
         self._renewer = Renewer(store.runs, self.owner, self._snapshot, self._cancel_from_thread)
@@ -93,14 +93,14 @@ class Node:
         self._lost = LostLeases(store.runs, self.owner, self._assignment, self._spawn)
         self._wake = asyncio.Event()
         self._settling: dict[Key, HeldLease] = {}
-        self._unasked: set[Key] = set()  # the part of these that was not sent to the store yet
+        self._unsent: set[Key] = set()  # those that were not sent to the store yet
         self._ended: list[Settlement] = []  # a busy node collects these briefly, to write them together
         self._gathering: asyncio.TimerHandle | None = None
         self._dispatching: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._claiming = True
         self._host_ready_s = math.inf  # seconds until a host that runs wait for may have room
-        self._hurry = asyncio.Event()
+        self._skip_grace = asyncio.Event()
         self.storage_problem: str | None = None
         self.settled: Counter[tuple[str, str]] = Counter()  # by final state and failure code
 
@@ -140,7 +140,7 @@ class Node:
 
     def stop_now(self) -> None:
         """Stop without waiting for the grace period, after a second signal."""
-        self._hurry.set()
+        self._skip_grace.set()
 
     async def stop(self) -> None:
         """Stop claiming, let runs finish within the grace period, requeue the rest, and stop the workers."""
@@ -151,7 +151,7 @@ class Node:
         last_writes_end = grace_ends + _LAST_WRITES_S
         if self._dispatching is not None:  # a claim in progress still returns runs
             await asyncio.wait({self._dispatching}, timeout=last_writes_end - time.monotonic())
-        while self.executing and not self._hurry.is_set() and time.monotonic() < grace_ends:
+        while self.executing and not self._skip_grace.is_set() and time.monotonic() < grace_ends:
             await self._pulse.wait(0.05)
         if leases := self._assignment.take_all():
             self._write(self._release(leases, "shutdown"))
@@ -190,14 +190,15 @@ class Node:
         """Return how many more runs this node can take now."""
         if not self._claiming:
             return 0
-        return min(self._assignment.room() - len(self._still_counted()), _CLAIM_MAX)
+        return min(self._assignment.room() - len(self._list_unsettled()), _CLAIM_MAX)
 
-    def _still_counted(self) -> list[Lease]:
-        """Count ended runs that are not settled yet: the database must never show more running runs than allowed.
+    def _list_unsettled(self) -> list[Lease]:
+        """Return ended runs that still count, so that the database never shows more running runs than allowed.
 
-        If writes are applied in order, a claim cannot overtake an earlier settlement.
+        A run counts until its end is stored, or, if the store applies writes in order, until its settlement is sent:
+        a later claim cannot overtake it.
         """
-        keys: Iterable[Key] = self._unasked if self._store.runs.writes_in_order else self._settling
+        keys: Iterable[Key] = self._unsent if self._store.runs.writes_in_order else self._settling
         return [self._settling[key].lease for key in keys]
 
     async def _claim(self, room: int) -> int:
@@ -211,26 +212,26 @@ class Node:
         if not self._claiming and leases:
             self._write(self._release(leases, "shutdown"))
             return 0
-        self._hand_out_keys(leases)
+        self._send_new_keys(leases)
         self._assignment.add(leases)
         if leases:
             self._pulse.beat()
         return len(leases)
 
     async def _claim_leases(self, room: int) -> list[Lease]:
-        lanes = self._assignment.free_lanes(self._options.crawls, self._options.scripts, self._still_counted())
+        lanes = self._assignment.free_lanes(self._options.crawls, self._options.scripts, self._list_unsettled())
         hosts = self._sync.room(self._assignment.count_by_host())
         claimed = await self._source.claim(self.owner, room, lanes, hosts)
         self._host_ready_s = hosts.ready_in_s
         return claimed or await self._source.helpers(self.owner, self._assignment.helper_room())
 
-    def _hand_out_keys(self, leases: Sequence[Lease]) -> None:
+    def _send_new_keys(self, leases: Sequence[Lease]) -> None:
         """Send new vault keys before the runs: a session may be sealed with a key newer than the workers."""
-        self._tell_keys({kid for lease in leases for kid in lease.kids})
+        self._send_keys({kid for lease in leases for kid in lease.kids})
 
-    def _tell_keys(self, kids: Iterable[str]) -> None:
+    def _send_keys(self, kids: Iterable[str]) -> None:
         if kids and (keys := self._options.keys_for(kids)) is not None:
-            self._pool.tell_keys(keys)
+            self._pool.send_keys(keys)
 
     def _storage_failed(self, error: StorageError) -> None:
         if self.storage_problem is None:
@@ -245,7 +246,7 @@ class Node:
         for held, outcome in self._sync.park_deferred(outcomes):
             took_s = ended - held.started
             self._settling[held.lease.key] = held
-            self._unasked.add(held.lease.key)
+            self._unsent.add(held.lease.key)
             self._note_outcome(held.lease.run, outcome, took_s)
             settlements.append(settlement_of(held.lease, outcome, self._policy, now=now, took_s=took_s, data=held.data))
         self._assignment.fill()
@@ -273,10 +274,10 @@ class Node:
 
     async def _settle(self, settlements: list[Settlement]) -> None:
         try:
-            if self._teach is not None and any(each.recipe for each in settlements):
-                settlements = await self._teach(settlements)
-            landed = await self._store_settlements(settlements)
-            for settlement, is_ours in zip(settlements, landed, strict=True):
+            if self._record_recipes is not None and any(each.recipe for each in settlements):
+                settlements = await self._record_recipes(settlements)
+            accepted = await self._store_settlements(settlements)
+            for settlement, is_ours in zip(settlements, accepted, strict=True):
                 if is_ours:
                     failure = settlement.transition.failure
                     self.settled[settlement.transition.to.value, failure.code.value if failure else ""] += 1
@@ -285,13 +286,13 @@ class Node:
         finally:
             for settlement in settlements:
                 self._settling.pop(settlement.lease.key, None)
-                self._unasked.discard(settlement.lease.key)
+                self._unsent.discard(settlement.lease.key)
         self._wake.set()
         self._pulse.beat()
 
     async def _store_settlements(self, settlements: list[Settlement]) -> list[bool]:
         try:
-            return await self._until_stored(lambda: self._ask_to_settle(settlements))
+            return await self._until_stored(lambda: self._send_settlements(settlements))
         except CorralError as error:
             # The database works and rejects this write: every retry would fail.
             if len(settlements) > 1:
@@ -300,19 +301,19 @@ class Node:
             log.error("outcome_refused_by_database", run=lease.run_id, reason=error.message)
             refused = Failed(FailureCode.UNKNOWN, f"the outcome cannot be stored: {error.message}"[:500], "bug")
             replaced = settlement_of(lease, refused, self._policy, now=datetime.now(UTC), took_s=0.0)
-            return await self._until_stored(lambda: self._ask_to_settle([replaced]))
+            return await self._until_stored(lambda: self._send_settlements([replaced]))
 
-    async def _ask_to_settle(self, settlements: list[Settlement]) -> list[bool]:
+    async def _send_settlements(self, settlements: list[Settlement]) -> list[bool]:
         keys = {settlement.lease.key for settlement in settlements}
-        self._unasked -= keys
+        self._unsent -= keys
         try:
             return await self._store.runs.settle_all(settlements)
         except BaseException:
-            self._unasked |= keys
+            self._unsent |= keys
             raise
 
     def _on_aborted(self, aborted: list[HeldLease]) -> None:
-        """Handle a confirmed cancel. If the time limit caused it, the run fails with a timeout."""
+        """Handle confirmed cancels: a run past its time limit fails, and so does one that cancelled itself."""
         ended = [(held, out_of_time(time.monotonic() - held.started)) for held in aborted if held.timed_out]
         ended += [(held, report_self_cancel()) for held in aborted if held.cancelled_at is None]
         if ended:
@@ -332,15 +333,13 @@ class Node:
         if not held:
             return
         if worker.retiring:
-            self._after_our_own_kill(held)
+            self._handle_own_kill(held)
             return
         losses = losses_of(worker, held, exit_status, cause)
         self._write(self._until_stored(lambda: self._store.runs.lose(losses)))
 
-    def _after_our_own_kill(self, held: list[HeldLease]) -> None:
-        """Handle a worker that was killed because one run did not stop: that run has timed out, the others are
-        requeued.
-        """
+    def _handle_own_kill(self, held: list[HeldLease]) -> None:
+        """Fail the run that did not stop, for which the node killed the worker, and requeue its other runs."""
         late = [each for each in held if each.timed_out]
         leases = [each.lease for each in held if not each.timed_out and each.cancelled_at is None]
         if late:
@@ -351,9 +350,9 @@ class Node:
     async def _watch(self) -> None:
         """Check deadlines of runs, silent workers, and leases that may have expired."""
         while True:
-            asleep = time.monotonic()
+            began = time.monotonic()
             await asyncio.sleep(_WATCH_EVERY_S)
-            if time.monotonic() - asleep > _STOOD_STILL_S:
+            if time.monotonic() - began > _BLOCKED_S:
                 continue
             for worker in self._assignment.overdue(time.monotonic()):
                 log.warning("run_not_stopped_worker_killed", pid=worker.process.pid)
@@ -376,7 +375,7 @@ class Node:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._lost.stop, keys)
 
-    # -- helpers -----------------------------------------------------------------------------------
+    # -- writing -----------------------------------------------------------------------------------
 
     async def _release(self, leases: Sequence[Lease], reason: str) -> None:
         await self._until_stored(lambda: self._store.runs.release(leases, reason))

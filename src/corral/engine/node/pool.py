@@ -50,10 +50,10 @@ class WorkerProcess:
     silent_rounds: int = 0  # rounds since its last heartbeat
     mark: SharedMark | None = None  # the run that it is executing
     is_isolated: bool = False  # it executes only suspects
-    retiring: bool = False  # it ends at our request
+    retiring: bool = False  # the node ends it
     outgrown: bool = False  # it ends once its current runs are done
-    killed_for: str | None = None  # the reason we killed it, as displayed
-    cause: DeathCause | None = None  # the consequence for its runs
+    killed_for: str | None = None  # why the node killed it, as displayed
+    cause: DeathCause | None = None  # decides which of its runs is to blame
 
     @property
     def is_silent(self) -> bool:
@@ -149,7 +149,7 @@ class WorkerPool:
             keeper.cancel()
         await asyncio.gather(*done, *late, return_exceptions=True)
 
-    def tell_keys(self, keys: list[str]) -> None:
+    def send_keys(self, keys: list[str]) -> None:
         """Send the vault keys to all workers, present and future."""
         self._config = {**self._config, "vault_keys": keys}
         for worker in self._processes.values():
@@ -176,7 +176,7 @@ class WorkerPool:
                 is_stopped = process_state(worker.process.pid) in "Tt"
                 self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
 
-    # -- one worker after the other ----------------------------------------------------------------
+    # -- the life of a worker process ----------------------------------------------------------------
 
     async def _keep(self, number: int) -> None:
         quick_deaths = 0
@@ -200,7 +200,7 @@ class WorkerPool:
         except Exception as error:
             # A bug in the handling of a message must not permanently cost the node this worker.
             log.error("worker_message_invalid", exc_info=error)
-            exit_status, cause = f"killed over what it said: {type(error).__name__}", DeathCause.CRASH
+            exit_status, cause = f"killed after an invalid message: {type(error).__name__}", DeathCause.CRASH
         finally:
             self._processes.pop(number, None)
             self.workers.pop(number, None)
@@ -256,7 +256,7 @@ class WorkerPool:
         was_ready = False
         async for frame in wire.read_from_worker(worker.reader):
             if was_ready:
-                self._sort(worker, frame)
+                self._dispatch(worker, frame)
                 continue
             was_ready = True
             too_slow.cancel()
@@ -277,12 +277,12 @@ class WorkerPool:
         cause = worker.cause or cause_of_exit(signal_name, oom_kills=self._oom.count_new())
         return worker.killed_for or status, cause, was_ready
 
-    def _sort(self, worker: WorkerProcess, frame: list[wire.FromWorker]) -> None:
+    def _dispatch(self, worker: WorkerProcess, frame: list[wire.FromWorker]) -> None:
         outcomes: list[tuple[HeldLease, Outcome]] = []
         aborted: list[HeldLease] = []
         for message in frame:
             if isinstance(message, wire.SendReport | wire.CallStore | wire.SendProgress):
-                self._pass_on(worker, message)
+                self._forward(worker, message)
             elif isinstance(message, wire.RunEnd | wire.RunAborted):
                 held = worker.held.pop((message.run_id, message.epoch), None)
                 if held is None:
@@ -300,7 +300,7 @@ class WorkerPool:
         if aborted:
             self._events.aborted(aborted)
 
-    def _pass_on(self, worker: WorkerProcess, message: wire.SendReport | wire.CallStore | wire.SendProgress) -> None:
+    def _forward(self, worker: WorkerProcess, message: wire.SendReport | wire.CallStore | wire.SendProgress) -> None:
         held = worker.held.get((message.run_id, message.epoch))
         if held is None:
             return
@@ -312,14 +312,14 @@ class WorkerPool:
             self._events.progressed(held, message.progress)
 
     async def _keep_stderr(self, worker: WorkerProcess) -> None:
-        """Keep the end of its stderr, for the report of its death."""
+        """Keep the end of the worker's stderr, for the report of its death."""
         assert worker.process.stderr is not None
-        kept = 0
+        size = 0
         while chunk := await worker.process.stderr.read(65536):
             worker.stderr.append(chunk)
-            kept += len(chunk)
-            while kept - len(worker.stderr[0]) >= _STDERR_TAIL:
-                kept -= len(worker.stderr.popleft())
+            size += len(chunk)
+            while size - len(worker.stderr[0]) >= _STDERR_TAIL:
+                size -= len(worker.stderr.popleft())
 
 
 def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str, cause: DeathCause) -> list[Loss]:
@@ -333,7 +333,7 @@ def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str
 
 
 def _child_environment() -> dict[str, str]:
-    """Settings reach a worker over its connection; the environment of a script must not contain our secrets."""
+    """Return the environment without settings: they reach a worker over its connection, and no script may see them."""
     return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
 
 
@@ -344,7 +344,7 @@ def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 def _describe_exit(code: int) -> tuple[str, str | None]:
-    """Describe an exit status, with the name of the signal."""
+    """Return a description of an exit status, and the name of the signal if there was one."""
     if code >= 0:
         return f"exited with {code}", None
     try:

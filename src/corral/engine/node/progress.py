@@ -33,7 +33,7 @@ class ProgressWriter:
             self._write(self._store(held, progress))
 
     async def _store(self, held: HeldLease, progress: dict[str, Any]) -> None:
-        """Best effort: the next progress, or the end of the run, supersedes it."""
+        """Write the progress once, without a retry: the next progress, or the end of the run, supersedes it."""
         try:
             await self._runs.note_progress(held.lease, progress)
         except StorageError as error:

@@ -64,12 +64,12 @@ class Renewer:
         next_renewal = time.monotonic()
         while not self._stop.is_set():
             snapshot = self._snapshot()
-            self._hear(snapshot.workers, until=next_renewal)
+            self._read_heartbeats(snapshot.workers, until=next_renewal)
             if time.monotonic() >= next_renewal:
                 next_renewal = time.monotonic() + RENEW_EVERY_S
                 self._renew(snapshot)
 
-    def _hear(self, workers: Iterable[WorkerProcess], until: float) -> None:
+    def _read_heartbeats(self, workers: Iterable[WorkerProcess], until: float) -> None:
         """Collect heartbeats until it is time to renew."""
         by_fd = {worker.beat.fileno(): worker for worker in workers if worker.beat.fileno() >= 0}
         poll = select.poll()
@@ -77,11 +77,11 @@ class Renewer:
             poll.register(fd, select.POLLIN)
         while not self._stop.is_set():
             # Read at least once, however late it is: heartbeats that arrived during a pause count.
-            left_s = max(0.0, min(until - time.monotonic(), 0.2))
+            wait_s = max(0.0, min(until - time.monotonic(), 0.2))
             if not by_fd:
-                self._stop.wait(left_s)
+                self._stop.wait(wait_s)
                 return
-            for fd, _ in poll.poll(left_s * 1000):
+            for fd, _ in poll.poll(wait_s * 1000):
                 if _drain(by_fd[fd]):
                     by_fd[fd].silent_rounds = 0
                 else:
@@ -107,14 +107,14 @@ class Renewer:
 
 
 def _drain(worker: WorkerProcess) -> bool:
-    """Read all pending heartbeats; return False if the worker closed its end."""
-    heard = False
+    """Read all pending heartbeats; return whether there was one, and False if the worker closed its end."""
+    has_beat = False
     while True:
         try:
             if not worker.beat.recv(64):
                 return False
-            heard = True
+            has_beat = True
         except BlockingIOError:
-            return heard
+            return has_beat
         except OSError:
             return False

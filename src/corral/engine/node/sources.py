@@ -16,7 +16,7 @@ from corral.engine.node.pool import Key
 from corral.engine.node.renewer import LEASE_S
 
 # A busy node drops a message if its run is still queued after this time; the database keeps the run.
-_PATIENCE_S = 5.0
+_WAIT_S = 5.0
 _REMEMBERED = 10_000
 
 
@@ -116,10 +116,10 @@ class ChosenRunsSource:
         self._chosen |= {run_id: Helpers(self._store.crawls, run_id) for run_id in run_ids}
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
-        most = room if lanes.crawls is None else min(room, lanes.crawls)
+        limit = room if lanes.crawls is None else min(room, lanes.crawls)
         leases: list[Lease] = []
         for run_id in list(self._chosen):  # more may be chosen while a claim is written
-            if len(leases) >= most:
+            if len(leases) >= limit:
                 break
             leases += await self._store.runs.claim_one(run_id, owner, LEASE_S, hosts)
         return leases
@@ -175,7 +175,7 @@ class MessageSource(PollingSource):
         self._executing: dict[Key, list[RunDelivery]] = {}
         self._keys: dict[str, Key] = {}  # deliveries of the runs executed here
         self._ended: OrderedDict[str, None] = OrderedDict()  # runs executed here whose messages may still arrive
-        self.heard = 0  # total number of messages
+        self.message_count = 0
         self.wake: Callable[[], None] = lambda: None
 
     @property
@@ -186,52 +186,52 @@ class MessageSource(PollingSource):
     def has_executing(self) -> bool:
         return bool(self._keys)
 
-    def ask(self, errand: RunDelivery) -> None:
-        self.heard += 1
-        run_id = errand.run_id
+    def deliver(self, delivery: RunDelivery) -> None:
+        self.message_count += 1
+        run_id = delivery.run_id
         if run_id in self._keys:
-            self._executing[self._keys[run_id]].append(errand)
-            errand.report_start()
+            self._executing[self._keys[run_id]].append(delivery)
+            delivery.report_start()
         elif run_id in self._ended:
-            _decline(errand, NOT_CLAIMED)
+            _decline(delivery, NOT_CLAIMED)
         else:
-            self._waiting.setdefault(run_id, []).append((errand, self._clock()))
+            self._waiting.setdefault(run_id, []).append((delivery, self._clock()))
             self.wake()
 
     async def claim(self, owner: Owner, room: int, lanes: Lanes, hosts: HostRoom) -> list[Lease]:
-        heard_before = list(self._waiting)
+        waiting_before = list(self._waiting)
         leases = await super().claim(owner, room, lanes, hosts)
         for lease in leases:
             self._keys[lease.run_id] = lease.key
             self._ended.pop(lease.run_id, None)
-            errands = [errand for errand, _ in self._waiting.pop(lease.run_id, ())]
-            self._executing[lease.key] = errands
-            for errand in errands:
-                errand.report_start()
+            deliveries = [delivery for delivery, _ in self._waiting.pop(lease.run_id, ())]
+            self._executing[lease.key] = deliveries
+            for delivery in deliveries:
+                delivery.report_start()
         if len(leases) < room:
-            for run_id in heard_before:
+            for run_id in waiting_before:
                 self._give_up(run_id, NOT_CLAIMED)
         else:
             self._give_up_late()
         return leases
 
     def _give_up_late(self) -> None:
-        before = self._clock() - _PATIENCE_S
+        before = self._clock() - _WAIT_S
         while self._waiting:
-            run_id, errands = next(iter(self._waiting.items()))
-            if errands[0][1] > before:
+            run_id, deliveries = next(iter(self._waiting.items()))
+            if deliveries[0][1] > before:
                 return
             self._give_up(run_id, LEFT_IN_QUEUE)
 
     def _give_up(self, run_id: str, why: str) -> None:
-        for errand, _ in self._waiting.pop(run_id, ()):
-            _decline(errand, why)
+        for delivery, _ in self._waiting.pop(run_id, ()):
+            _decline(delivery, why)
 
-    def forget(self, still: Iterable[Key]) -> None:
+    def forget(self, held_keys: Iterable[Key]) -> None:
         """Report the end of runs that are no longer executed."""
-        for key in self._executing.keys() - set(still):
-            for errand in self._executing.pop(key):
-                errand.report_end("executed")
+        for key in self._executing.keys() - set(held_keys):
+            for delivery in self._executing.pop(key):
+                delivery.report_end("executed")
             if self._keys.get(key[0]) == key:
                 del self._keys[key[0]]
             self._ended[key[0]] = None
@@ -239,6 +239,6 @@ class MessageSource(PollingSource):
             self._ended.popitem(last=False)
 
 
-def _decline(errand: RunDelivery, why: str) -> None:
-    errand.report_start()
-    errand.report_end(why)
+def _decline(delivery: RunDelivery, why: str) -> None:
+    delivery.report_start()
+    delivery.report_end(why)

@@ -88,26 +88,26 @@ class Steps:
         Both are read from the stored rows: the counts of a worker would be lost with it.
         """
         run = held.lease.run
-        is_judged = run.payload.read(CommonPayload).quality.is_on
+        checks_quality = run.payload.read(CommonPayload).quality.is_on
         count, profile, after = FieldCount(plan.fields_for), CrawlProfile(plan), ""
-        if not profile.has_fields and not is_judged:
+        if not profile.has_fields and not checks_quality:
             return {}
         while not profile.is_enough and (batch := await self._store.records.next_batch(run.id, after)):
             after = batch[-1].id
             count.add(record.data for record in batch)
             profile.add(record.data for record in batch)
-        if is_judged:
+        if checks_quality:
             held.data = ObservedData(profile_key_of_crawl(run.job_id, plan), profile.finish(pages))
         return count.mostly_empty() if profile.has_fields else {}
 
 
-def _by_reason(told: Sequence[tuple[str, str, int]]) -> dict[str, int]:
-    """Count the reasons of ended items, most frequent first. Pending items may have a reason, too, but do not count."""
-    found: Counter[str] = Counter()
-    for state, reason, count in told:
+def _by_reason(counts: Sequence[tuple[str, str, int]]) -> dict[str, int]:
+    """Count the reasons of ended items, most frequent first. Pending items may have a reason, but do not count."""
+    totals: Counter[str] = Counter()
+    for state, reason, count in counts:
         if state != ItemState.PENDING:
-            found[reason] += count
-    return dict(found.most_common(_MAX_REASONS))
+            totals[reason] += count
+    return dict(totals.most_common(_MAX_REASONS))
 
 
 def _time_left_s(lease: Lease, plan: CrawlPlan) -> float | None:

@@ -43,13 +43,13 @@ class ProxyPool:
         self,
         store: ProxyStore,
         spawn: Callable[[Coroutine[Any, Any, None]], Any],
-        tell_keys: Callable[[set[str]], None],
+        send_keys: Callable[[set[str]], None],
         *,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._store = store
         self._spawn = spawn
-        self._tell_keys = tell_keys
+        self._send_keys = send_keys
         self._chance = chance
         self._proxies: dict[int, PooledProxy] = {}
         self._sites: dict[tuple[int, str], SiteRecord] = {}
@@ -106,7 +106,7 @@ class ProxyPool:
         if leased is not None:
             self._busy.setdefault(id(holder), Counter())[leased.id] += 1
             if leased.sealed is not None:
-                self._tell_keys({leased.sealed.partition(".")[0]})
+                self._send_keys({leased.sealed.partition(".")[0]})
         holder.send([GrantProxy(message.number, leased)])
 
     async def _take_report(self, holder: Holder, message: ReportProxy) -> None:
@@ -150,12 +150,12 @@ class ProxyPool:
         await self._load(_FRESH_S)
         deadline = time.monotonic() + _WAIT_S
         while True:
-            found, may_wait = self._choose(request)
-            left_s = deadline - time.monotonic()
-            if found is not None or not may_wait or left_s <= 0:
-                return found
+            leased, may_wait = self._choose(request)
+            remaining_s = deadline - time.monotonic()
+            if leased is not None or not may_wait or remaining_s <= 0:
+                return leased
             try:
-                async with asyncio.timeout(left_s), self._freed:
+                async with asyncio.timeout(remaining_s), self._freed:
                     await self._freed.wait()
             except TimeoutError:
                 return self._choose(request)[0]
@@ -168,9 +168,9 @@ class ProxyPool:
         records = {tier: self._sites.get((TIER_IDS[tier], request.site), NO_RECORD) for tier in Tier}
         for _ in request.tiers:
             tier = choose_tier(request.tiers, records, time.time(), after)
-            found, waits = self._choose_in(replace(request, tiers=(tier,)))
-            if found is not None:
-                return found, False
+            leased, waits = self._choose_in(replace(request, tiers=(tier,)))
+            if leased is not None:
+                return leased, False
             may_wait, after = may_wait or waits, tier
         return None, may_wait
 
@@ -178,17 +178,17 @@ class ProxyPool:
         if request.tiers == (Tier.DIRECT,):
             return LeasedProxy(0, Tier.DIRECT), False
         fit = [
-            each
-            for each in self._proxies.values()
-            if each.is_usable and each.tier in request.tiers and each.id not in request.exclude
+            proxy
+            for proxy in self._proxies.values()
+            if proxy.is_usable and proxy.tier in request.tiers and proxy.id not in request.exclude
         ]
         busy = sum(self._busy.values(), Counter())
-        free = [each for each in fit if self._has_room(each, request.site, busy)]
+        free = [proxy for proxy in fit if self._has_room(proxy, request.site, busy)]
         # If every proxy is suspect at this site, the site may be at fault: proxies that work elsewhere go on.
-        free = free or [each for each in fit if each.is_proven and not busy[each.id]]
+        free = free or [proxy for proxy in fit if proxy.is_proven and not busy[proxy.id]]
         # A silent proxy would use up the time of a page again before anything else decides about it.
-        free = [each for each in free if not self._count_suspects(each, request.site)] or free
-        records = {each.id: self._sites.get((each.id, request.site), NO_RECORD) for each in free}
+        free = [proxy for proxy in free if not self._count_suspects(proxy, request.site)] or free
+        records = {proxy.id: self._sites.get((proxy.id, request.site), NO_RECORD) for proxy in free}
         chosen = choose(free, request, records, time.time(), self._chance)
         if chosen is None:
             return None, bool(fit)
@@ -209,7 +209,7 @@ class ProxyPool:
                 return
             await self.flush()
             rows: PoolRows = await self._store.load()
-            self._proxies = {each.id: each for each in rows.usable}
+            self._proxies = {proxy.id: proxy for proxy in rows.usable}
             self._sites = dict(rows.sites)
             for use in self._unsent:
                 self._apply(use, time.time())
@@ -217,6 +217,6 @@ class ProxyPool:
 
 
 def refuse_proxies(holder: Holder, message: ToProxyPool) -> None:
-    """Answer for a process without a pool."""
+    """Answer every request with no proxy, in a process without a pool."""
     if isinstance(message, RequestProxy):
         holder.send([GrantProxy(message.number, None)])

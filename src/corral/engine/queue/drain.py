@@ -9,7 +9,7 @@ from corral.domain.queue.statistics import EndedTask, outcome_of
 from corral.domain.queue.task import QueueTask, StoredTask, TaskState
 from corral.domain.runs.run import HoldReason
 
-_LOOK_EVERY_S = 0.5
+_CHECK_EVERY_S = 0.5
 # A run that waits for a person will not end during this drain.
 _WAITS_FOR_PERSON = {HoldReason.WAITING_FOR_HUMAN.value}
 _LOST = "not started: another command imported the task with another scraper configuration, or removed it"
@@ -48,18 +48,18 @@ class QueueDrain:
     async def run(self, tasks: Iterable[QueueTask]) -> None:
         """Return when every task has ended, waits for a person, or cannot be started by this drain."""
         self._open = {task.id: task for task in tasks}
-        known = await self._store.select(list(self._open))
-        scope = TaskScope(self._open, min((stored.seq for stored in known), default=0))
-        for stored in known:
+        stored_tasks = await self._store.select(list(self._open))
+        scope = TaskScope(self._open, min((stored.seq for stored in stored_tasks), default=0))
+        for stored in stored_tasks:
             if stored.state.has_ended:
                 self._end(stored, is_new=False)
         is_stuck = False
         while self._open:
             result = await self._feed(scope)
-            await self._look([*result.started, *result.refused, *self._active])
+            await self._update([*result.started, *result.refused, *self._active])
             if not self._active and not result.is_waiting:
                 # Another node has started the remaining tasks.
-                await self._look(list(self._open))
+                await self._update(list(self._open))
             has_moved = bool(self._active or result.is_waiting or result.refused)
             if is_stuck and not has_moved:
                 self._give_up()
@@ -68,15 +68,15 @@ class QueueDrain:
                 return
             self._watcher.tick(len(self._active))
             if not result.refused:
-                await self._wait(min(_LOOK_EVERY_S, result.wait_s))
+                await self._wait(min(_CHECK_EVERY_S, result.wait_s))
 
     def _give_up(self) -> None:
         """Fail ready tasks that this drain cannot start: they were imported again or removed meanwhile."""
         for task in list(self._open.values()):
             self._close(EndedTask(task, "failed", reason=_LOST))
 
-    async def look_again(self) -> None:
-        await self._look(list(self._open))
+    async def update(self) -> None:
+        await self._update(list(self._open))
 
     def skip_open(self) -> None:
         """Count the tasks that have not ended as skipped."""
@@ -84,7 +84,7 @@ class QueueDrain:
             self.ended.append(EndedTask(task, "skipped"))
         self._open.clear()
 
-    async def _look(self, ids: Sequence[str]) -> None:
+    async def _update(self, ids: Sequence[str]) -> None:
         for stored in await self._store.select([task_id for task_id in ids if task_id in self._open]):
             if stored.state is TaskState.STARTED and stored.run_state not in _WAITS_FOR_PERSON:
                 if stored.task.id not in self._active:

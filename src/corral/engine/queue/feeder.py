@@ -25,9 +25,9 @@ class FeedStore(Protocol):
 
 
 def plan_task(task: QueueTask, scrapers: ScraperSource) -> ScriptPayload:
-    """Return the payload of a task's run; a CorralError says why the task cannot be executed."""
+    """Return the payload of a task's run; raise a CorralError that says why the task cannot be executed."""
     spec = scrapers.find(task.scraper)
-    accepted = None if spec.parameters is None else [each.name for each in spec.parameters]
+    accepted = None if spec.parameters is None else [parameter.name for parameter in spec.parameters]
     return payload_for(spec, task.parameters(accepted), task.id, task.estimated_minutes, task.custom_settings)
 
 

@@ -49,8 +49,8 @@ class ProxyCalls:
     async def _import(self, text: str, source: dict[str, Any]) -> dict[str, Any]:
         """Import proxies. Credentials arrive over the worker's socket and are sealed here."""
         origin = ProxyListSource.of(source)
-        found = parse_list(text, scheme=origin.scheme, tier=origin.tier)
-        return (await store_list(self._store, self._options.seal, found, origin.name)).document()
+        proxy_list = parse_list(text, scheme=origin.scheme, tier=origin.tier)
+        return (await store_list(self._store, self._options.seal, proxy_list, origin.name)).document()
 
     async def _start_checks(self, refresh_id: str) -> int:
         config = self._options.read_config()
@@ -63,9 +63,10 @@ class ProxyCalls:
         return len(chunks)
 
     async def _select(self, ids: list[int]) -> list[dict[str, Any]]:
-        found = await self._store.proxies.select(ids)
+        proxies = await self._store.proxies.select(ids)
         return [
-            {"id": each.id, "tier": each.tier.value, "address": each.address, "sealed": each.sealed} for each in found
+            {"id": proxy.id, "tier": proxy.tier.value, "address": proxy.address, "sealed": proxy.sealed}
+            for proxy in proxies
         ]
 
     async def _record(self, checks: list[Any]) -> int:

@@ -26,12 +26,12 @@ Publisher = Callable[[RefreshProgress], Awaitable[None]]
 
 
 async def no_mirror(_: RefreshProgress) -> bool:
-    """Used if there is no Redis."""
+    """Mirror nothing: there is no Redis."""
     return True
 
 
 async def publish_nowhere(_: RefreshProgress) -> None:
-    """Used if no file is written."""
+    """Publish nothing: no file is configured."""
 
 
 class PoolKeeper:
@@ -85,7 +85,7 @@ class PoolKeeper:
             if newest.completed_at is None:
                 await self._store.proxies.note_refresh_ends()
                 progress = await self._store.proxies.progress(newest.job_id)
-            # What could not be written is written with the next step.
+            # A write that failed is repeated with the next step.
             if progress != self._mirrored and await self._mirror(progress):
                 self._mirrored = progress
             if progress.completed_at is not None and progress.job_id != self._published:

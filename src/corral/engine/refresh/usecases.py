@@ -32,8 +32,8 @@ class ProxyPools:
     async def add(self, text: str, source: str, *, scheme: str = "http", tier: Tier = Tier.DATACENTRE) -> ProxyImport:
         """Import a list. Its proxies are not used until they are checked."""
         # A long list takes seconds to read.
-        found = await asyncio.to_thread(parse_list, text, scheme=scheme, tier=tier)
-        return await store_list(self._store, self._seal, found, source)
+        proxy_list = await asyncio.to_thread(parse_list, text, scheme=scheme, tier=tier)
+        return await store_list(self._store, self._seal, proxy_list, source)
 
     async def refresh(self, not_before_s: float | None = None) -> tuple[RefreshProgress, bool]:
         """Start a refresh and return its progress and True; if one is active, return that and False."""
@@ -72,10 +72,12 @@ def draft_check(chunk: Sequence[int], plan: CheckPlan, parent: str | None = None
     return run._replace(parent_id=parent), [EventDraft(EventKind.CREATED, {"proxies": len(chunk)})]  # type: ignore[arg-type]
 
 
-async def store_list(store: EngineStore, seal: Seal, found: ProxyList, source: str) -> ProxyImport:
-    new = [_seal_proxy(each.proxy, each.tier, source, seal) for each in found.proxies]
+async def store_list(store: EngineStore, seal: Seal, proxy_list: ProxyList, source: str) -> ProxyImport:
+    new = [_seal_proxy(listed.proxy, listed.tier, source, seal) for listed in proxy_list.proxies]
     report = await store.proxies.add(new)
-    return ProxyImport(report.imported, report.updated, report.unchanged, found.malformed_count, found.malformed)
+    return ProxyImport(
+        report.imported, report.updated, report.unchanged, proxy_list.malformed_count, proxy_list.malformed
+    )
 
 
 def _seal_proxy(proxy: OpenProxy, tier: Tier, source: str, seal: Seal) -> NewProxy:

@@ -40,9 +40,9 @@ class Alerts:
     async def put(self, draft: ChannelDraft) -> AlertChannel:
         """Store a channel with its address sealed, replacing a channel of the same name."""
         draft.check(self._policy)
-        unsealed = AlertChannel(draft.name, draft.kind, draft.rules, draft.shown, "")
+        unsealed = AlertChannel(draft.name, draft.kind, draft.rules, draft.redacted, "")
         sealed = self._seal(draft.serialize(), unsealed.bound)
-        channel = AlertChannel(draft.name, draft.kind, draft.rules, draft.shown, sealed)
+        channel = AlertChannel(draft.name, draft.kind, draft.rules, draft.redacted, sealed)
         await self._store.put(channel)
         return channel
 
@@ -56,7 +56,7 @@ class Alerts:
         return stored
 
     async def make_last_alerts(self, report: Mapping[str, Any], raised: RaisedAlerts) -> list[NewRun]:
-        """Return the deliveries of the report of an ended campaign: what its earlier alerts have not named."""
+        """Return the deliveries of the report of an ended campaign, with the findings that no earlier alert named."""
         deliveries = []
         for channel in await self._store.channels():
             findings = raised.choose_rest(channel.name, find_findings(report, channel.rules))
@@ -67,19 +67,22 @@ class Alerts:
     async def make_early_alerts(
         self, read_report: Callable[[], Awaitable[Mapping[str, Any]]], raised: RaisedAlerts
     ) -> tuple[list[NewRun], RaisedAlerts]:
-        """Return the deliveries of a campaign that goes on, and all its alerts with these."""
+        """Return the new deliveries of an active campaign, and all its raised alerts including these."""
         channels = await self._store.channels()
         if not channels:
             return [], raised
         report = await read_report()
-        found = {each.name: raised.choose_new(each.name, find_early_findings(report, each.rules)) for each in channels}
-        found = {name: findings for name, findings in found.items() if findings}
+        new_findings = {
+            channel.name: raised.choose_new(channel.name, find_early_findings(report, channel.rules))
+            for channel in channels
+        }
+        new_findings = {name: findings for name, findings in new_findings.items() if findings}
         deliveries = [
-            make_delivery(each, make_threshold_message(report, found[each.name]))
-            for each in channels
-            if each.name in found
+            make_delivery(channel, make_threshold_message(report, new_findings[channel.name]))
+            for channel in channels
+            if channel.name in new_findings
         ]
-        return deliveries, raised.plus(found, [run.id for run in deliveries]) if found else raised
+        return deliveries, raised.plus(new_findings, [run.id for run in deliveries]) if new_findings else raised
 
 
 def make_delivery(channel: AlertChannel, message: AlertMessage) -> NewRun:

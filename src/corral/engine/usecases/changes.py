@@ -40,8 +40,8 @@ async def compare_for_export(
     """Return the comparison for an export of changes; None for an export of all records."""
     if not only_changes:
         if since is not None:
-            hint = "add only_changes, or leave it"
-            raise BadInput("an earlier run matters to an export of changes only", field="since", hint=hint)
+            hint = "add only_changes, or leave out since"
+            raise BadInput("since applies only to an export of changes", field="since", hint=hint)
         return None
     return await compare_run(runs, run, since)
 
@@ -55,12 +55,12 @@ async def compare_run(runs: RunReader, run: Run, since: str | None = None) -> Ru
         hint = "export the run of a job, or a crawl with --since, or name the earlier run"
         raise BadInput(f"run {run.id} belongs to no job: there is no earlier run", field="only_changes", hint=hint)
     try:
-        found = await runs.get(earlier)
+        baseline = await runs.get(earlier)
     except RunNotFound:
         raise BadInput(f"the earlier run {earlier} was deleted", field="since") from None
-    if found.kind != run.kind:
+    if baseline.kind != run.kind:
         raise BadInput(f"run {earlier} is of another kind", field="since", hint="name an earlier crawl")
-    return compare_runs(run, found)
+    return compare_runs(run, baseline)
 
 
 async def _get_of_job(runs: RunReader, job_id: str, run_id: str, field: str) -> Run:
@@ -72,9 +72,9 @@ async def _get_of_job(runs: RunReader, job_id: str, run_id: str, field: str) -> 
 
 async def _find_baseline(runs: RunReader, job_id: str, run: Run) -> Run | None:
     earlier: list[Run] = []
-    async for each in _walk(runs, job_id, run.id):
-        earlier.append(each)
-        if (found := choose_baseline(run, [each])) is not None and has_every_row(found):
+    async for earlier_run in _walk(runs, job_id, run.id):
+        earlier.append(earlier_run)
+        if (candidate := choose_baseline(run, [earlier_run])) is not None and has_every_row(candidate):
             break
     return choose_baseline(run, earlier)
 
@@ -82,9 +82,9 @@ async def _find_baseline(runs: RunReader, job_id: str, run: Run) -> Run | None:
 async def _walk(runs: RunReader, job_id: str, before: str | None) -> AsyncIterator[Run]:
     """Yield the runs of the job from newest to oldest."""
     for _ in range(_MAX_RUNS // _PAGE_OF_RUNS):
-        found = await runs.newest(job_id, None, before, _PAGE_OF_RUNS)
-        for run in found:
+        page = await runs.newest(job_id, None, before, _PAGE_OF_RUNS)
+        for run in page:
             yield run
-        if len(found) < _PAGE_OF_RUNS:
+        if len(page) < _PAGE_OF_RUNS:
             return
-        before = found[-1].id
+        before = page[-1].id

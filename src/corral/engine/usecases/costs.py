@@ -32,15 +32,15 @@ class Costs:
                 total, cost = total.plus(spent), cost + prices.cost_of(spent)
                 records += count_records(run)
             count, before = count + len(runs), runs[-1].id
-        told = describe_cost(total, Prices(), records)
-        told["cost"] = round(cost, 9)
-        if told["per_record"]:
-            told["per_record"]["cost"] = round(cost / records, 9)
-        return {"job_id": job_id, "runs": count, **told}
+        document = describe_cost(total, Prices(), records)
+        document["cost"] = round(cost, 9)
+        if document["per_record"]:
+            document["per_record"]["cost"] = round(cost / records, 9)
+        return {"job_id": job_id, "runs": count, **document}
 
-    def of_site(self, found: SiteStatistics) -> dict[str, Any]:
+    def of_site(self, statistics: SiteStatistics) -> dict[str, Any]:
         """Return the cost of the pages that crawls fetched from a host."""
-        return {"host": found.host, **describe_cost(found.spent, self._prices, found.done)}
+        return {"host": statistics.host, **describe_cost(statistics.spent, self._prices, statistics.done)}
 
     def _count(self, run: Run) -> tuple[Spent, Prices]:
         return run_spent(run.attempts), self._prices.for_policy(run.payload.read(CommonPayload).proxy)

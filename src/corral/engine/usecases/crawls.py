@@ -22,7 +22,7 @@ from corral.domain.runs.run import CRAWL, NewRun, Run, RunState
 from corral.engine.usecases.jobs import check_plan_fields
 from corral.runtime.new_ids import new_id
 
-_LOOKED_AT = 200
+_MAX_CANDIDATES = 200
 
 
 class Crawls:
@@ -49,8 +49,8 @@ class Crawls:
 
         With `keep`, retention does not delete it.
         """
-        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
-            return await self._store.runs.get(known), True
+        if key is not None and (earlier_id := await self._store.idempotency.find(key)) is not None:
+            return await self._store.runs.get(earlier_id), True
         plan = await self._find_comparison(plan)
         check_plan_fields(plan)
         for url in plan.start_urls:
@@ -73,11 +73,11 @@ class Crawls:
         if plan.since is None:
             return plan
         if has_own_code(plan):
-            told = "a crawl with own code cannot be compared with an earlier one"
-            raise BadInput(told, field="since", hint="leave out since, or parse")
+            message = "a crawl with own code cannot be compared with an earlier one"
+            raise BadInput(message, field="since", hint="leave out since, or parse")
         if plan.since == LAST:
             ended = [state for state in RunState if state.is_terminal]
-            crawls = await self._store.crawls.newest(ended, _LOOKED_AT)
+            crawls = await self._store.crawls.newest(ended, _MAX_CANDIDATES)
             earlier_plans = ((run, plan_of(run.payload)) for run, _ in crawls)
             newest = next((run for run, before in earlier_plans if _is_comparable(before, plan)), None)
             return replace(plan, since=None if newest is None else newest.id)
@@ -86,15 +86,15 @@ class Crawls:
         except RunNotFound:
             raise BadInput(f"there is no run {plan.since}", field="since", hint="see `corral run list`") from None
         if earlier.kind != CRAWL or not earlier.state.is_terminal:
-            what = "has not ended" if earlier.kind == CRAWL else "is no crawl"
-            raise BadInput(f"run {plan.since} {what}", field="since", hint="name a crawl that has ended")
+            problem = "has not ended" if earlier.kind == CRAWL else "is no crawl"
+            raise BadInput(f"run {plan.since} {problem}", field="since", hint="name a crawl that has ended")
         if not _has_same_fields(plan_of(earlier.payload), plan):
             raise BadInput(f"run {plan.since} collected other fields", field="since", hint="leave it out once")
         return plan
 
 
 def _is_comparable(before: CrawlPlan, plan: CrawlPlan) -> bool:
-    """A page that has not changed keeps its record, so the record must have the same fields."""
+    """Return whether `plan` can reuse records of `before`: an unchanged page keeps its record, with its fields."""
     return before.start_urls == plan.start_urls and _has_same_fields(before, plan)
 
 
@@ -103,7 +103,7 @@ def _has_same_fields(before: CrawlPlan, plan: CrawlPlan) -> bool:
 
 
 def has_own_code(plan: CrawlPlan) -> bool:
-    patterns = (spec for each in plan.page_fields for spec in each["fields"])
+    patterns = (spec for pattern in plan.page_fields for spec in pattern["fields"])
     return any(spec.get("code") is not None for spec in (*plan.fields, *patterns))
 
 
@@ -113,7 +113,7 @@ def crawl_run(
     priority: Priority,
     *,
     trusted_hosts: Sequence[str] = (),
-    asked: Strategy | None = None,
+    requested: Strategy | None = None,
     about: dict[str, object] | None = None,
     access: CrawlAccess = USUAL,
     recipes: Sequence[dict[str, Any]] = (),
@@ -125,7 +125,7 @@ def crawl_run(
         kind=CRAWL,
         priority=priority,
         max_attempts=1,  # the items are retried individually
-        requested_strategy=asked or Strategy(plan.strategy),
+        requested_strategy=requested or Strategy(plan.strategy),
         resolved_strategy=Strategy.BROWSER if plan.strategy == Strategy.BROWSER else Strategy.HTTP,
         payload=Payload.of(payload),
     )

@@ -42,21 +42,21 @@ def merge_maps(fields: Sequence[FieldSpec], maps: Sequence[FieldSpec]) -> tuple[
 
 
 def without_map(fields: Sequence[FieldSpec], name: str) -> tuple[FieldSpec, ...]:
-    """Return the fields, with this one found by its name alone."""
-    known = {spec.name.strip() for spec in fields}
-    if name.strip() not in known:
+    """Return the fields, with this one reduced to its bare name."""
+    names = {spec.name.strip() for spec in fields}
+    if name.strip() not in names:
         raise FieldNotFound(name)
     return tuple(FieldSpec(spec.name) if spec.name.strip() == name.strip() else spec for spec in fields)
 
 
 def check_maps(maps: Sequence[FieldSpec]) -> None:
-    """Convert the maps to fields of a job; an error names the field and its position in the request."""
+    """Check the maps as fields of a job; an error names the field and its position in the request."""
     try:
         check_fields(maps)
     except BadInput as problem:
-        place = (problem.field or "").removeprefix("fields")
-        number = place.lstrip(".").partition(".")[0]
+        position = (problem.field or "").removeprefix("fields")
+        number = position.lstrip(".").partition(".")[0]
         name = f"{maps[int(number)].name!r}: " if number else ""
         raise BadInput(
-            f"{name}{problem.message}", field=f"field_maps{place}", hint=problem.hint, code=problem.code
+            f"{name}{problem.message}", field=f"field_maps{position}", hint=problem.hint, code=problem.code
         ) from None

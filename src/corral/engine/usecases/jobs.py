@@ -66,8 +66,8 @@ class Jobs:
         Probe the target once, to reject jobs that cannot work; without `probes`, the first run finds out.
         """
         # Checked first: a repeated request gets the same answer, even if the target has changed.
-        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
-            return await self._store.jobs.get(known), True
+        if key is not None and (earlier_id := await self._store.idempotency.find(key)) is not None:
+            return await self._store.jobs.get(earlier_id), True
         checked = await self._check(job, probes=probes)
         job_id, replayed = await self._store.jobs.add(checked, _next_slot_ms(checked), key)
         return await self._store.jobs.get(job_id), replayed
@@ -96,14 +96,14 @@ class Jobs:
         if job.target_url != before.target_url:
             # The user trusted the target as typed, not a later target of the job.
             return await self._check(replace(job, trusted_hosts=()), probes=probes, is_draft=True)
-        check_what(job, is_draft=True)
+        check_job(job, is_draft=True)
         return job
 
     def proxy_policy(self, text: str | None) -> ProxyPolicy | None:
         return None if text is None else seal_proxy(text, self._policy, self._seal)
 
     async def clone(self, job_id: str, key: IdempotencyKey | None = None) -> tuple[StoredJob, bool]:
-        """Return a copy with a new id. Trusted hosts are not copied: the user trusted only the typed target."""
+        """Store a copy of a job and return it. Trusted hosts are not copied: the user trusted only the typed target."""
         original = (await self._store.jobs.get(job_id)).job
         copy = replace(original, id=JobId(new_id()), created_at=datetime.now(UTC), trusted_hosts=())
         copy_id, replayed = await self._store.jobs.add(copy, _next_slot_ms(copy), key)
@@ -115,18 +115,18 @@ class Jobs:
         check_literal(target, self._policy, trusted_hosts=trusted)
         # The selector compilers are loaded with the first job, in a thread: the import would block the event loop.
         await asyncio.to_thread(importlib.import_module, "corral.extract.selectors.spec")
-        check_what(job, is_draft=is_draft)
+        check_job(job, is_draft=is_draft)
         if probes and not is_proxied(replace(job, proxy=job.proxy or self._usual_policy(target.url))):
             refuse_unreachable(await self._prober(target.url, job.fields, trusted, verifies_tls=job.verify_tls))
         return replace(job, target_url=target.url)
 
 
-def check_what(job: Job, *, is_draft: bool = False) -> None:
-    """Check a job. A draft may be incomplete: starting a run of it reports what is missing."""
+def check_job(job: Job, *, is_draft: bool = False) -> None:
+    """Check a job. A draft may be incomplete: only the start of a run reports missing options."""
     patterns = _patterns_of(job)
     if job.fields or not patterns:
         check_fields(job.fields)
-    specs = (*job.fields, *(spec for each in patterns for spec in each.fields))
+    specs = (*job.fields, *(spec for pattern in patterns for spec in pattern.fields))
     check_record_key(job.record_key, specs)
     if job.crawl_mode is not CrawlMode.CRAWL:  # pages of a site have properties besides their fields
         check_record_key(job.quality.ignore, specs, field="quality.ignore")
@@ -137,8 +137,8 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
         for spec in Listing.of(job.list_config).selectors:
             check_selectors(spec, field=f"list_config.{spec.name}")
     if job.crawl_mode is not CrawlMode.SINGLE:
-        for name, how in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
-            if how is OnTrouble.WAIT:
+        for name, reaction in (("on_captcha", job.on_captcha), ("on_missing", job.on_missing)):
+            if reaction is OnTrouble.WAIT:
                 raise BadInput(
                     "only a job of a single page waits for a person", field=name, hint="set it to fail, or leave it out"
                 )
@@ -147,14 +147,14 @@ def check_what(job: Job, *, is_draft: bool = False) -> None:
 
 
 def _patterns_of(job: Job) -> list[PageFields]:
-    given = (job.list_config or {}).get("page_fields") if job.crawl_mode is CrawlMode.CRAWL else None
-    return [PageFields.of(each) for each in given or ()]
+    patterns = (job.list_config or {}).get("page_fields") if job.crawl_mode is CrawlMode.CRAWL else None
+    return [PageFields.of(pattern) for pattern in patterns or ()]
 
 
 def _check_plan(job: Job) -> None:
     """Report an invalid scope, or invalid fields of a pattern, with the position in list_config."""
     try:
-        # The prices of a budget are known where a run starts.
+        # The prices that a budget needs are only known when a run starts.
         plan = plan_of_job(replace(job, budget=NO_BUDGET), job.max_attempts)
         if plan.page_fields:
             check_plan_fields(plan)
@@ -172,9 +172,9 @@ def seal_proxy(text: str, policy: EgressPolicy, seal: Seal, *, field: str = "pro
     if proxy is None:
         return ProxyPolicy(DIRECT)
     check_literal(proxy.target, policy, field=field)
-    kept = ProxyPolicy(proxy.address)
-    known_by = credentials_text(proxy)
-    return kept if known_by is None else replace(kept, sealed=seal(Secret(known_by), kept.bound))
+    unsealed = ProxyPolicy(proxy.address)
+    credentials = credentials_text(proxy)
+    return unsealed if credentials is None else replace(unsealed, sealed=seal(Secret(credentials), unsealed.bound))
 
 
 def check_fields(fields: Sequence[FieldSpec]) -> None:
@@ -201,11 +201,11 @@ def check_plan_fields(plan: CrawlPlan) -> None:
     """Raise BadInput if the fields of a crawl are invalid."""
     if plan.fields:
         check_fields(plan.field_specs)
-    for place, each in enumerate(plan.page_fields):
+    for index, pattern in enumerate(plan.page_fields):
         try:
-            check_fields(tuple(FieldSpec.of(spec) for spec in each["fields"]))
+            check_fields(tuple(FieldSpec.of(spec) for spec in pattern["fields"]))
         except BadInput as problem:
-            problem.field = f"page_fields.{place}.{problem.field}"
+            problem.field = f"page_fields.{index}.{problem.field}"
             raise
 
 

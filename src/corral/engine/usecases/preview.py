@@ -22,7 +22,7 @@ from corral.domain.runs.outcome import Deferred, Failed, FailureCode, Outcome
 from corral.domain.runs.payload.survey import SurveyPayload
 from corral.domain.runs.run import SURVEY, Lease
 from corral.domain.sites.session import SealedSession
-from corral.engine.oneshot import errand
+from corral.engine.oneshot import draft_lease
 
 _AT_ONCE = 2
 _MAX_WAITING = 4
@@ -52,7 +52,7 @@ Look = Callable[[Lease, float], Awaitable[Outcome]]
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class PreviewResult:
     """The result of a preview: the fields as a run would find them, the survey of the page, and warnings."""
 
     fetched_via: Strategy
@@ -86,7 +86,7 @@ class PreviewedPage:
 class PreviewedTemplate:
     """A page, and further pages of its template. The first of `pages` is the page itself, without values."""
 
-    looked: Looked
+    preview: PreviewResult
     pages: tuple[PreviewedPage, ...]
 
     @property
@@ -94,19 +94,19 @@ class PreviewedTemplate:
         return [page for page in self.pages[1:] if page.problem is None]
 
     def lists(self) -> list[dict[str, Any]]:
-        """The repeated items, with the number of rows that their recipe yields on each page read."""
-        first = len(self.looked.survey["suggestions"])
+        """Return the repeated items, with the number of rows that their recipe yields on each page read."""
+        first = len(self.preview.survey["suggestions"])
         return [
-            {**each, "rows_on": [each["count"], *(len(page.values[first + place] or ()) for page in self._others)]}
-            for place, each in enumerate(self.looked.survey["lists"])
+            {**each, "rows_on": [each["count"], *(len(page.values[first + index] or ()) for page in self._others)]}
+            for index, each in enumerate(self.preview.survey["lists"])
         ]
 
     def suggestions(self) -> list[dict[str, Any]]:
-        """The suggestions with their values on each page read. A suggestion without other matches is less certain."""
+        """Return the suggestions with their values on each page. One that matches no other page is less certain."""
         others = self._others
         rated = []
-        for place, each in enumerate(self.looked.survey["suggestions"]):
-            values = [each["value"], *(page.values[place] for page in others)]
+        for index, each in enumerate(self.preview.survey["suggestions"]):
+            values = [each["value"], *(page.values[index] for page in others)]
             found = sum(value not in (None, "", [], {}) for value in values)
             share = (found - 1) / len(others) if others else 1.0
             confidence = round(each["confidence"] * (_FLOOR + (1 - _FLOOR) * share), 2)
@@ -114,13 +114,13 @@ class PreviewedTemplate:
         return sorted(rated, key=lambda each: -each["confidence"])
 
 
-def suggestion_spec(suggestion: Mapping[str, Any], place: int) -> FieldSpec:
+def suggestion_spec(suggestion: Mapping[str, Any], index: int) -> FieldSpec:
     keys = {name: suggestion[name] for name in ("css", "xpath", "attr", "all", "regex")}
-    return FieldSpec(f"s{place}", **keys)
+    return FieldSpec(f"s{index}", **keys)
 
 
-def list_spec(offered: Mapping[str, Any], place: int) -> FieldSpec:
-    return replace(parse_field(offered["recipe"], field="lists"), name=f"l{place}")
+def list_spec(proposal: Mapping[str, Any], index: int) -> FieldSpec:
+    return replace(parse_field(proposal["recipe"], field="lists"), name=f"l{index}")
 
 
 class Previews:
@@ -138,22 +138,22 @@ class Previews:
         self._offers = offers
         self._timeouts_s = timeouts_s
         self._looking = asyncio.Semaphore(_AT_ONCE)
-        self._asked = 0
+        self._pending = 0
 
     async def look(
         self,
         url: str,
-        what: Survey,
+        survey: Survey,
         fields: Sequence[FieldSpec] = (),
         *,
         prefer_browser: bool = False,
         trusted_hosts: tuple[str, ...] = (),
-    ) -> Looked:
+    ) -> PreviewResult:
         """Preview a page without a job, fetched as by a job with default options."""
         target = parse_target(url, field="url")
         check_literal(target, self._policy, field="url", trusted_hosts=frozenset(trusted_hosts))
         strategy = Strategy.BROWSER if prefer_browser else Strategy.HTTP
-        payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=what, trusted_hosts=trusted_hosts)
+        payload = SurveyPayload(url=target.url, fields=tuple(fields), survey=survey, trusted_hosts=trusted_hosts)
         return await self._look(payload, strategy, field="url")
 
     async def look_at_template(
@@ -165,20 +165,22 @@ class Previews:
         trusted_hosts: tuple[str, ...] = (),
     ) -> PreviewedTemplate:
         """Preview a page, or its element named by `click`, and try the suggestions on more pages of its template."""
-        what, fields = (Survey.PAGE, ()) if click is None else (Survey.CLICK, (click,))
-        looked = await self.look(url, what, fields, prefer_browser=prefer_browser, trusted_hosts=trusted_hosts)
-        if click is not None and looked.survey["clicked"] is None:
-            hint = looked.warnings[0] if looked.warnings else "take it from the page as it is fetched: see html_snippet"
+        survey, fields = (Survey.PAGE, ()) if click is None else (Survey.CLICK, (click,))
+        preview = await self.look(url, survey, fields, prefer_browser=prefer_browser, trusted_hosts=trusted_hosts)
+        if click is not None and preview.survey["clicked"] is None:
+            hint = (
+                preview.warnings[0] if preview.warnings else "take it from the page as it is fetched: see html_snippet"
+            )
             raise BadInput("nothing on the page matches it", field="click", hint=hint, code="no_match")
-        specs = [suggestion_spec(each, place) for place, each in enumerate(looked.survey["suggestions"])]
-        specs += [list_spec(each, place) for place, each in enumerate(looked.survey["lists"])]
-        pages = [PreviewedPage(looked.url)]
+        specs = [suggestion_spec(each, index) for index, each in enumerate(preview.survey["suggestions"])]
+        specs += [list_spec(each, index) for index, each in enumerate(preview.survey["lists"])]
+        pages = [PreviewedPage(preview.url)]
         ends_at = time.monotonic() + MORE_PAGES_S
-        for sibling in looked.survey["siblings"] if specs else ():
+        for sibling in preview.survey["siblings"] if specs else ():
             if sum(page.problem is None for page in pages) > MORE_PAGES or (left_s := ends_at - time.monotonic()) <= 0:
                 break
-            pages.append(await self._try_on(sibling, specs, looked.fetched_via, left_s, trusted_hosts))
-        return PreviewedTemplate(looked, tuple(pages))
+            pages.append(await self._try_on(sibling, specs, preview.fetched_via, left_s, trusted_hosts))
+        return PreviewedTemplate(preview, tuple(pages))
 
     async def _try_on(
         self, url: str, specs: list[FieldSpec], strategy: Strategy, timeout_s: float, trusted_hosts: tuple[str, ...]
@@ -187,7 +189,7 @@ class Previews:
         payload = SurveyPayload(url=url, fields=tuple(specs), survey=Survey.MATCHES, trusted_hosts=trusted_hosts)
         budget_s = min(timeout_s, self._timeouts_s[strategy]) + READING_S
         async with self._looking:
-            outcome = await self._execute(errand(SURVEY, payload, strategy, None), budget_s)
+            outcome = await self._execute(draft_lease(SURVEY, payload, strategy, None), budget_s)
         if isinstance(outcome, Failed | Deferred):
             return PreviewedPage(url, problem=outcome.message)
         record, survey = outcome.records
@@ -195,17 +197,17 @@ class Previews:
 
     async def look_for_job(
         self, job_id: str, fields: Sequence[FieldSpec] | None, *, prefer_browser: bool = False
-    ) -> tuple[tuple[FieldSpec, ...], Looked]:
+    ) -> tuple[tuple[FieldSpec, ...], PreviewResult]:
         """Preview the job's target as a run would, for these fields or those of the job."""
         job = (await self._store.jobs.get(job_id)).job
-        asked = without_parser(job.fields) if fields is None else tuple(fields)
+        specs = without_parser(job.fields) if fields is None else tuple(fields)
         needs_browser = prefer_browser or job.requires_auth or job.strategy is Strategy.BROWSER
         strategy = Strategy.BROWSER if needs_browser else Strategy.HTTP
-        payload = replace(SurveyPayload.of_job(job), fields=asked, survey=Survey.MATCHES)
+        payload = replace(SurveyPayload.of_job(job), fields=specs, survey=Survey.MATCHES)
         session = await self._session_of(job) if job.requires_auth else None
         timeout_s = job.timeout_s or self._timeouts_s[strategy]
-        found = await self._look(payload, strategy, field=None, session=session, timeout_s=timeout_s)
-        return asked, found
+        preview = await self._look(payload, strategy, field=None, session=session, timeout_s=timeout_s)
+        return specs, preview
 
     async def fetch_page(self, job: Job, strategy: Strategy) -> tuple[Strategy, dict[str, Any]]:
         """Fetch the target of an unsaved job as a run would, and return the page itself.
@@ -222,9 +224,9 @@ class Previews:
         return chosen, page
 
     async def _session_of(self, job: Job) -> SealedSession | None:
-        """Return the strategy that a run would get."""
-        found = await self._store.sessions.newest(job.id, None, _MAX_SESSIONS)
-        newest = max(found, key=lambda each: (each.updated_at, each.id), default=None)
+        """Return the session that a run would get."""
+        sessions = await self._store.sessions.newest(job.id, None, _MAX_SESSIONS)
+        newest = max(sessions, key=lambda each: (each.updated_at, each.id), default=None)
         return None if newest is None else await self._store.sessions.get_sealed(newest.id)
 
     async def _look(
@@ -235,35 +237,35 @@ class Previews:
         field: str | None,
         session: SealedSession | None = None,
         timeout_s: float | None = None,
-    ) -> Looked:
+    ) -> PreviewResult:
         if strategy not in self._offers:
             raise BadInput(
                 "this installation has no browser", field="prefer_browser", hint=NO_BROWSER, code="strategy_unavailable"
             )
         budget_s = (timeout_s or self._timeouts_s[strategy]) + READING_S
-        outcome = await self._in_turn(errand(SURVEY, payload, strategy, session), budget_s)
+        outcome = await self._in_turn(draft_lease(SURVEY, payload, strategy, session), budget_s)
         if isinstance(outcome, Failed | Deferred):
             raise _explain_failure(outcome, field)
         record, survey = outcome.records
-        return Looked(strategy, record, survey, outcome.stats.get("problems") or {})
+        return PreviewResult(strategy, record, survey, outcome.stats.get("problems") or {})
 
     async def _in_turn(self, lease: Lease, timeout_s: float) -> Outcome:
         """Limit running and waiting previews: each needs a process, and a user waits for it."""
-        if self._asked >= _AT_ONCE + _MAX_WAITING:
+        if self._pending >= _AT_ONCE + _MAX_WAITING:
             raise TooManyLooks
-        self._asked += 1
+        self._pending += 1
         try:
             async with self._looking:
                 return await self._execute(lease, timeout_s)
         finally:
-            self._asked -= 1
+            self._pending -= 1
 
 
 def _explain_failure(failure: Failed | Deferred, field: str | None) -> BadInput | CannotLook:
     """Convert the failure of a preview to an error, with the codes of a run."""
-    # The input is not at fault, but the host limiter or this installation.
+    # The host limiter or this installation is at fault, not the input.
     if isinstance(failure, Deferred) or failure.detail in _OURS or failure.code is FailureCode.WORKER_LOST:
-        return CannotLook(f"the page could not be looked at: {failure.message}", hint="try again in a moment")
+        return CannotLook(f"the page could not be previewed: {failure.message}", hint="try again in a moment")
     detail = failure.detail or ""
     code = "unresolvable" if (failure.code, detail) == (FailureCode.NETWORK, "dns") else failure.code.value
     hint = _HINTS.get(detail) or _HINTS.get(failure.code) or "open the address in a browser, or try again later"

@@ -24,7 +24,7 @@ from corral.domain.sites.session import (
     SessionState,
     parse_session,
 )
-from corral.engine.oneshot import errand
+from corral.engine.oneshot import draft_lease
 from corral.engine.worker.kinds.registry import find_kind
 from corral.runtime.new_ids import new_id
 from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
@@ -94,10 +94,12 @@ class Sessions:
         state = _state(job, draft)
         for _ in range(_TRIES):
             try:
-                found, replayed = await self._store.sessions.put(await self._seal_session(job, state, draft.name), key)
+                session_id, replayed = await self._store.sessions.put(
+                    await self._seal_session(job, state, draft.name), key
+                )
             except SessionChanged:
                 continue
-            return await self._store.sessions.get(found), replayed
+            return await self._store.sessions.get(session_id), replayed
         raise SessionChanged
 
     def seal_for_crawl(self, url: str, draft: SessionDraft) -> SealedSession:
@@ -128,11 +130,11 @@ class Sessions:
         for _ in range(_TRIES):
             new = await self._seal_session(job, state, draft.name) if draft and job and state else None
             try:
-                found = await self._store.interventions.resolve(intervention_id, new, note)
+                resolved = await self._store.interventions.resolve(intervention_id, new, note)
             except SessionChanged:
                 continue
-            self._wake(found[1])
-            return found
+            self._wake(resolved[1])
+            return resolved
         raise SessionChanged
 
     async def _job(self, job_id: str) -> Job | None:
@@ -150,9 +152,9 @@ class Sessions:
             strategy = Strategy.HTTP
         async with self._looking:
             outcome = await self._look(_visit(job, strategy, sealed), job.timeout_s or _CHECK_S)
-        found = _judge(outcome, strategy)
-        await self._store.sessions.note_check(session_id, sealed.version, found.result)
-        return found
+        checked = _judge(outcome, strategy)
+        await self._store.sessions.note_check(session_id, sealed.version, checked.result)
+        return checked
 
     async def rotate(self) -> Rotation:
         """Encrypt every session, proxy and alert channel with the newest key; with a vault file, create that key now.
@@ -171,9 +173,9 @@ class Sessions:
                     moved += await self._store.sessions.rewrap(keys.rewrap(sealed), sealed.kid)
                 except SealBroken:
                     broken.append(f"session {sealed.id}")
-        moved_proxies, broken_jobs = await self._proxies_rotated(keys)
-        moved_pool, broken_pool = await self._pool_rotated(keys)
-        moved_channels, broken_channels = await self._channels_rotated(keys)
+        moved_proxies, broken_jobs = await self._rotate_proxies(keys)
+        moved_pool, broken_pool = await self._rotate_pool(keys)
+        moved_channels, broken_channels = await self._rotate_channels(keys)
         moved += moved_proxies + moved_pool + moved_channels
         broken += [*broken_jobs, *broken_pool, *broken_channels]
         used = await self._store.sessions.count_keys()
@@ -182,8 +184,8 @@ class Sessions:
             self._vault.keep(keys.without(kid for kid in keys.kids[2:] if kid in unused))
         return Rotation(newest, moved, tuple(broken), unused)
 
-    async def _proxies_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """Return how many proxies were encrypted again, and the jobs whose proxy cannot be decrypted."""
+    async def _rotate_proxies(self, keys: Keyring) -> tuple[int, list[str]]:
+        """Seal the proxies of jobs with the newest key; return how many, and the jobs that cannot be decrypted."""
         moved, after = 0, ""
         broken: list[str] = []
         while batch := await self._store.jobs.list_under_other_keys(keys.kids[0], after, _BATCH):
@@ -196,13 +198,13 @@ class Sessions:
                 except SealBroken:
                     broken.append(f"job {job.id}")
                     continue
-                anew = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
+                resealed = replace(job.proxy, sealed=keys.seal_text(text, job.proxy.bound))
                 # A concurrent change of the job uses the newest key anyway.
-                moved += await self._store.jobs.update(job, replace(job, proxy=anew), None)
+                moved += await self._store.jobs.update(job, replace(job, proxy=resealed), None)
         return moved, broken
 
-    async def _pool_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """Do the same for the proxies of the pool."""
+    async def _rotate_pool(self, keys: Keyring) -> tuple[int, list[str]]:
+        """Seal the proxies of the pool with the newest key, as `_rotate_proxies` does."""
         moved, after = 0, 0
         broken: list[str] = []
         while batch := await self._store.proxies.list_under_other_keys(keys.kids[0], after, _BATCH):
@@ -218,8 +220,8 @@ class Sessions:
                 moved += await self._store.proxies.reseal(proxy.id, proxy.sealed, sealed)
         return moved, broken
 
-    async def _channels_rotated(self, keys: Keyring) -> tuple[int, list[str]]:
-        """Do the same for the channels of alerts."""
+    async def _rotate_channels(self, keys: Keyring) -> tuple[int, list[str]]:
+        """Seal the channels of alerts with the newest key, as `_rotate_proxies` does."""
         moved, broken = 0, list[str]()
         for channel in await self._store.alerts.channels():
             if channel.kid == keys.kids[0]:
@@ -247,9 +249,9 @@ def _state(job: Job, draft: SessionDraft) -> SessionState:
 
 
 def _visit(job: Job, strategy: Strategy, sealed: SealedSession) -> Lease:
-    """Ignore robots.txt: runs obey it, and a login check collects nothing."""
+    """Return the lease of a login check. It ignores robots.txt, because it collects nothing; runs obey it."""
     payload = replace(PagePayload.of_job(job), requires_auth=True, respect_robots=False)
-    return errand(PAGE, payload, strategy, sealed, job.id)
+    return draft_lease(PAGE, payload, strategy, sealed, job.id)
 
 
 def _judge(outcome: Outcome, strategy: Strategy) -> SessionCheck:

@@ -68,8 +68,8 @@ class Submitter:
         self, job_id: str, overrides: Overrides | None = None, key: IdempotencyKey | None = None
     ) -> tuple[Run, bool]:
         """Start a run of the job. For an idempotency key used before, return the earlier run and True."""
-        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
-            return await self._store.runs.get(known), True
+        if key is not None and (earlier_id := await self._store.idempotency.find(key)) is not None:
+            return await self._store.runs.get(earlier_id), True
         stored = await self._store.jobs.get(job_id)
         run, drafts = await self.draft_run(stored.job, overrides or Overrides())
         run_id, replayed = await self._add(run, drafts, key)
@@ -106,8 +106,8 @@ class Submitter:
             raise WrongState("retry a run that has not ended", spoken(old.state, old.hold_reason), terminal=False)
         if old.kind in (WORKFLOW, LOCAL) or await self._is_step(old):
             hint = "use `corral workflow recover ID`, which repeats nothing that completed"
-            what = f"a {old.kind} run" if old.kind in (WORKFLOW, LOCAL) else "a step of a workflow"
-            raise BadInput(f"{what} is not retried by itself", field="run_id", hint=hint)
+            subject = f"a {old.kind} run" if old.kind in (WORKFLOW, LOCAL) else "a step of a workflow"
+            raise BadInput(f"{subject} is not retried by itself", field="run_id", hint=hint)
         payload = old.payload
         if old.kind == PAGE:
             page = payload.read(PagePayload)
@@ -125,8 +125,8 @@ class Submitter:
             retry_of=old.id,
         )
         meta = {"resolved_strategy": run.resolved_strategy.value, "retry_of": old.id}
-        made, replayed = await self._add(run, first_events(run, meta), key)
-        started = await self._store.runs.get(made)
+        new_run_id, replayed = await self._add(run, first_events(run, meta), key)
+        started = await self._store.runs.get(new_run_id)
         self._wake(started)
         return started, replayed
 
@@ -135,8 +135,8 @@ class Submitter:
         if run.kind == CRAWL:
             # A job's results stay until their own retention expires.
             return await self._store.crawls.add(run, drafts, seeds_of_run(run), key, keep=run.job_id is not None)
-        [made], replayed = await self._store.runs.add([(run, drafts)], key)
-        return made, replayed
+        [run_id], replayed = await self._store.runs.add([(run, drafts)], key)
+        return run_id, replayed
 
     async def apply_action(self, run_id: str, action: RunAction, detail: str | None = None) -> Run:
         """Cancel, pause or resume a run; `detail` is the signal for the script of a cancelled run."""
@@ -164,13 +164,13 @@ class Submitter:
     ) -> tuple[NewRun, list[EventDraft]]:
         """Return the run that the job would get now, with its first event, without storing it."""
         chosen = overrides or Overrides()
-        asked = chosen.strategy or job.strategy
+        requested = chosen.strategy or job.strategy
         job = replace(job, proxy=job.proxy or self._usual_policy(job.target_url))
         if job.crawl_mode is not CrawlMode.SINGLE:
-            return await self._crawl_of(replace(job, strategy=asked), chosen, extra or {})
+            return await self._draft_crawl(replace(job, strategy=requested), chosen, extra or {})
         prices = self._prices.with_proxy() if is_proxied(job) else self._prices
         check_cost_limit(job.budget, prices)
-        resolution = await self._resolve(job, asked)
+        resolution = await self._resolve(job, requested)
         payload = PagePayload.of_job(job, prices)
         recipe = await self._recipe(payload, resolution.strategy)
         run = NewRun(
@@ -179,7 +179,7 @@ class Submitter:
             kind=PAGE,
             priority=job.priority if chosen.priority is None else chosen.priority,
             max_attempts=chosen.max_attempts or job.max_attempts,
-            requested_strategy=asked,
+            requested_strategy=requested,
             resolved_strategy=resolution.strategy,
             payload=Payload.of(replace(payload, recipe=recipe)),
         )
@@ -188,7 +188,7 @@ class Submitter:
             meta["recipe_id"] = recipe["id"]
         return run, first_events(run, meta)
 
-    async def _crawl_of(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
+    async def _draft_crawl(self, job: Job, chosen: Overrides, extra: dict[str, Any]) -> tuple[NewRun, list[EventDraft]]:
         check_pages(job)
         plan = plan_of_job(job, chosen.max_attempts or job.max_attempts, self._prices.for_policy(job.proxy))
         priority = job.priority if chosen.priority is None else chosen.priority
@@ -200,7 +200,7 @@ class Submitter:
             job.id,
             priority,
             trusted_hosts=job.trusted_hosts,
-            asked=job.strategy,
+            requested=job.strategy,
             access=access,
             recipes=await self._recipes(job, plan),
         )
@@ -213,31 +213,31 @@ class Submitter:
         is_for_others = not job.requires_auth and job.verify_tls
         if plan.listing is None or plan.strategy != AUTO or not is_for_others:
             return []
-        known = await self._store.recipes.for_fields(parse_target(job.target_url).host, recipe_key(job.fields))
-        return [recipe.payload() for recipe in known if recipe.is_offered][:_MAX_RECIPES]
+        recipes = await self._store.recipes.for_fields(parse_target(job.target_url).host, recipe_key(job.fields))
+        return [recipe.payload() for recipe in recipes if recipe.is_offered][:_MAX_RECIPES]
 
     async def _recipe(self, payload: PagePayload, strategy: Strategy) -> dict[str, Any] | None:
         """Return the recipe of a replay; if it is None, the attempt reports that."""
         if strategy is not Strategy.API_REPLAY:
             return None
-        found = await _find_recipe(self._store.recipes, payload.url, payload.fields)
-        return found.payload() if found else None
+        recipe = await _find_recipe(self._store.recipes, payload.url, payload.fields)
+        return recipe.payload() if recipe else None
 
-    async def _resolve(self, job: Job, asked: Strategy) -> Resolution:
-        if not needs_probe(job, asked):
-            return resolve(job, asked, None)
+    async def _resolve(self, job: Job, requested: Strategy) -> Resolution:
+        if not needs_probe(job, requested):
+            return resolve(job, requested, None)
         wanted = fields_key(spec.name for spec in job.fields)
-        known = await self._store.sites.memories(parse_target(job.target_url).host)
+        memories = await self._store.sites.memories(parse_target(job.target_url).host)
         recipe = await _find_recipe(self._store.recipes, job.target_url, job.fields)
-        of_fields = [memory for memory in known if memory.fields_key == wanted]
+        of_fields = [memory for memory in memories if memory.fields_key == wanted]
         remembered = from_memory(of_fields, has_recipe=recipe is not None)
         if remembered is not None:
             return remembered
         if is_proxied(job):
-            return resolve(job, asked, None)
+            return resolve(job, requested, None)
         trusted = frozenset(job.trusted_hosts)
         probe = await self._prober(job.target_url, job.fields, trusted, verifies_tls=job.verify_tls)
-        return resolve(job, asked, probe)
+        return resolve(job, requested, probe)
 
 
 def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
@@ -246,7 +246,7 @@ def seeds_of_run(run: NewRun) -> list[DiscoveredLink]:
 
 
 def first_events(run: NewRun, meta: dict[str, Any]) -> list[EventDraft]:
-    """Return the first event of a run, with notes about its results."""
+    """Return the first events of a run: its creation, and a warning if its TLS certificates are not verified."""
     drafts = [EventDraft(EventKind.CREATED, meta)]
     payload = run.payload.read(CommonPayload)
     if not payload.verify_tls:

@@ -67,8 +67,8 @@ class Workflows:
         joins: bool = False,
     ) -> tuple[WorkflowNow, bool]:
         """Write a workflow and start it. For a key used before, or one to join, return the earlier one and True."""
-        if key is not None and (known := await self._store.idempotency.find(key)) is not None:
-            return await self._store.workflows.get(known), True
+        if key is not None and (earlier_id := await self._store.idempotency.find(key)) is not None:
+            return await self._store.workflows.get(earlier_id), True
         trusted = () if source.over_http else (*find_trusted_hosts(spec), *source.trusted_hosts)
         setup = {
             **await self._prepare(spec),
@@ -76,9 +76,9 @@ class Workflows:
             "is_typed": not source.over_http,
         }
         new = NewWorkflow(workflow_id or new_id(), spec, priority, setup, job_id, starts, joins)
-        made, replayed = await self._store.workflows.add(new, key)
-        await self._wake_children(made)
-        return await self._store.workflows.get(made), replayed
+        created_id, replayed = await self._store.workflows.add(new, key)
+        await self._wake_children(created_id)
+        return await self._store.workflows.get(created_id), replayed
 
     async def get(self, workflow_id: str) -> WorkflowNow:
         return await self._store.workflows.get(workflow_id)
@@ -101,7 +101,7 @@ class Workflows:
         return await self._apply(await self._store.workflows.get(workflow_id), RunAction.RESUME)
 
     async def go_on(self, workflow_id: str) -> WorkflowNow:
-        """Start a pending workflow and resume a paused one; every other stays as it is. Several callers may race."""
+        """Start a pending workflow, or resume a paused one; leave any other as it is. Several callers may race."""
         now = await self._store.workflows.get(workflow_id)
         if now.status not in (WorkflowStatus.PENDING, WorkflowStatus.PAUSED):
             return now

@@ -39,11 +39,11 @@ _NO_FRONTIER = _NoFrontier()
 
 
 async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClient = _NO_FRONTIER) -> Outcome:
-    """Execute the task within its time limit. Our own bugs become outcomes, too."""
+    """Execute the task within its time limit. A bug of ours becomes an outcome, too."""
     kind = kinds.get(task.kind)
     if kind is None:
-        known = ", ".join(sorted(kinds))
-        return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {known}", "kind")
+        available = ", ".join(sorted(kinds))
+        return Failed(FailureCode.POLICY, f"no way to execute runs of kind {task.kind!r}; known: {available}", "kind")
     try:
         async with asyncio.timeout(task.timeout_s + _MARGIN_S + stop_margin_s(task.kind)):
             return redact_outcome(await kind.perform(task, frontier))
@@ -51,8 +51,8 @@ async def perform(task: Task, kinds: dict[str, RunKind], frontier: FrontierClien
         return Failed(FailureCode.TIMEOUT, f"not done after {task.timeout_s:g} s", "total")
     except Exception as error:  # noqa: BLE001 - the one place where our own bug becomes an outcome
         text = "".join(traceback.format_exception(error))
-        said = f"{type(error).__name__}: {error}"[:2000]
-        return redact_outcome(Failed(FailureCode.UNKNOWN, said, "bug", traceback=text[-_MAX_TRACEBACK:]))
+        message = f"{type(error).__name__}: {error}"[:2000]
+        return redact_outcome(Failed(FailureCode.UNKNOWN, message, "bug", traceback=text[-_MAX_TRACEBACK:]))
 
 
 def redact_outcome(outcome: Outcome) -> Outcome:

@@ -53,7 +53,7 @@ _run: ContextVar[bytes | None] = ContextVar("run", default=None)
 
 
 def context_of(key: Key) -> Context:
-    """Mark the current task as part of a run. Tasks that it starts inherit the mark."""
+    """Return a context that marks a task as part of a run. Tasks that it starts inherit the mark."""
     context = copy_context()
     context.run(_run.set, digest(key))
     return context

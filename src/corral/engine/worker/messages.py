@@ -1,9 +1,9 @@
 """Messages between a node and its worker processes.
 
-A frame is four bytes of length, then a JSON array of messages: what is ready in one turn of the event loop travels
-together. The node sends `WorkerSetup` first; the worker answers `Ready` and then takes `StartRun`, `CancelRun` and
-`ReplaceKeys`. A run ends with one message of `RunEnd`, or with `RunAborted` if the node cancelled it. A run with items
-sends any number of `SendReport`, each answered by `SendBatch` or `RefuseReport`; a script sends `SendProgress`.
+A frame is four bytes of length, then a JSON array of the messages that are ready in one iteration of the event loop.
+The node sends `WorkerSetup` first; the worker answers `Ready` and then takes `StartRun`, `CancelRun` and `ReplaceKeys`.
+A run ends with one message of `RunEnd`, or with `RunAborted` if the node cancelled it. A run with items sends any
+number of `SendReport`, each answered by `SendBatch` or `RefuseReport`; a script sends `SendProgress`.
 
 `entrypoints.worker_process` recognises two of these by their bytes, so that an idle worker does not load this module.
 """
@@ -116,7 +116,7 @@ class SendReport(msgspec.Struct, frozen=True, array_like=True, tag="report"):
 
 
 class CallStore(msgspec.Struct, frozen=True, array_like=True, tag="call"):
-    """A read or write that a run without items asks its node for; answered by `ReturnValue` or `RefuseReport`."""
+    """A read or write that a run without items requests from its node; answered by `ReturnValue` or `RefuseReport`."""
 
     run_id: str
     epoch: int
@@ -199,7 +199,7 @@ def encode_outcome(task: Task, outcome: Outcome) -> bytes:
 
 
 def _encode_subclass(value: object) -> object:
-    """Subclasses of str, such as the strings lxml returns."""
+    """Encode subclasses of str, such as the strings that lxml returns."""
     if isinstance(value, str):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")

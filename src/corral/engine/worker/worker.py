@@ -73,11 +73,11 @@ class Worker:
 
     async def serve(self) -> None:
         """Serve until the node closes the connection. `Ready` was sent before this module was loaded."""
-        telling = asyncio.create_task(self._permits.run(), name="permits")
+        reporting = asyncio.create_task(self._permits.run(), name="permits")
         async for frame in messages.read_from_node(self._reader):
             for message in frame:
                 self._take(message)
-        telling.cancel()
+        reporting.cancel()
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)

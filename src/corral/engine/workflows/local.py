@@ -34,9 +34,9 @@ log = structlog.get_logger()
 Handler = Callable[[Mapping[str, Any]], Awaitable[Any]]
 Key = tuple[str, int]
 MAX_AT_ONCE = 64
-_LOOK_EVERY_S = 0.2
+_POLL_EVERY_S = 0.2
 _MAX_TRACEBACK = 8192
-_STOP_S = 1.0  # how long handlers that are cancelled may take
+_STOP_S = 1.0  # how long cancelled handlers may take
 
 
 class LocalExecutor:
@@ -47,7 +47,7 @@ class LocalExecutor:
         self._policy = policy
         self._tasks: dict[Key, asyncio.Task[None]] = {}
         self._leases: dict[Key, Lease] = {}
-        self._lost: set[Key] = set()  # of tasks that were told to stop, and may not listen
+        self._lost: set[Key] = set()  # keys of cancelled tasks; their handlers may ignore it
         self._ended = asyncio.Event()
         self._stop = threading.Event()
 
@@ -76,7 +76,7 @@ class LocalExecutor:
                     return now
                 await self._store.runs.reap()
             try:
-                async with asyncio.timeout(_LOOK_EVERY_S):
+                async with asyncio.timeout(_POLL_EVERY_S):
                     await self._ended.wait()
             except TimeoutError:
                 pass
@@ -99,8 +99,8 @@ class LocalExecutor:
         took_s = time.monotonic() - began
         settlement = settlement_of(lease, outcome, self._policy, now=datetime.now(UTC), took_s=took_s)
         # A handler that has returned is settled, whatever happens to this task.
-        [landed] = await asyncio.shield(self._store.runs.settle_all([settlement]))
-        if not landed:
+        [is_settled] = await asyncio.shield(self._store.runs.settle_all([settlement]))
+        if not is_settled:
             log.warning("stale_write_refused", run=lease.run_id, epoch=lease.epoch)
 
     async def _call(self, lease: Lease) -> Fetched | Failed:
@@ -122,7 +122,7 @@ class LocalExecutor:
             if _is_cancelled_from_outside():
                 raise
             return _describe_error(error)
-        except BaseException as error:  # noqa: BLE001 - whatever the handler raises, also sys.exit, is the failure of its step
+        except BaseException as error:  # noqa: BLE001 - anything that the handler raises, also sys.exit, fails its step
             return _describe_error(error)
         return _check_output(result)
 
@@ -170,7 +170,7 @@ class LocalExecutor:
 
 
 def _is_cancelled_from_outside() -> bool:
-    """Whether this task was cancelled. Otherwise the handler raised the error itself, and its step has failed."""
+    """Return whether this task was cancelled. Otherwise the handler raised the error itself, and its step failed."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -188,6 +188,6 @@ def _check_output(result: Any) -> Fetched | Failed:
     except (TypeError, ValueError) as error:
         return Failed(FailureCode.POLICY, f"the handler returned something that is not JSON: {error}", "output")
     if size > MAX_OUTPUT_BYTES:
-        told = f"the handler returned {size:,} bytes of JSON, more than {MAX_OUTPUT_BYTES:,}; return a path instead"
-        return Failed(FailureCode.LIMIT, told, "output")
+        message = f"the handler returned {size:,} bytes of JSON, more than {MAX_OUTPUT_BYTES:,}; return a path instead"
+        return Failed(FailureCode.LIMIT, message, "output")
     return Fetched(records=(output,))

@@ -1,4 +1,4 @@
-"""The evidence for page classification: small functions that each name what they find, and their weights."""
+"""The evidence for page classification: small functions that each describe what they find, and their weights."""
 
 import re
 from collections.abc import Callable
@@ -21,23 +21,23 @@ from corral.extract.classify.phrases import (
 from corral.extract.classify.shells import is_application_shell
 from corral.extract.classify.signs import CHALLENGE_MARKUP, CHALLENGE_SCRIPT, WATCHING_SCRIPT, Signs
 
-Seen = str | None
-_MAX_SHOWN_CHARS = 80
+Evidence = str | None  # a description of what was found
+_MAX_TEXT_CHARS = 80
 _REFUSING = frozenset({401, 403, 429})
 _VENDOR_SERVERS = ("akamaighost", "cloudflare", "ddos-guard", "sucuri")
 _VENDOR_COOKIES = ("datadome=", "incap_ses_", "_px", "ak_bmsc=", "__cf_bm=", "aws-waf-token=", "reese84=")
 
 
 def quote(text: str | None) -> str:
-    return f"“{' '.join((text or '').split())[:_MAX_SHOWN_CHARS]}”"
+    return f"“{' '.join((text or '').split())[:_MAX_TEXT_CHARS]}”"
 
 
 # -- refused: block pages and captchas ---------------------------------------------------------------------
 
 
-def challenge_header(signs: Signs) -> Seen:
-    """Headers that are only sent with a challenge or a refusal."""
-    headers = signs.answer.headers
+def challenge_header(signs: Signs) -> Evidence:
+    """Find headers that servers send only with a challenge or a refusal."""
+    headers = signs.response.headers
     if "challenge" in headers.get("cf-mitigated", "").lower():
         return "the header cf-mitigated"
     if headers.get("x-amzn-waf-action", "").lower() in ("captcha", "challenge"):
@@ -45,13 +45,13 @@ def challenge_header(signs: Signs) -> Seen:
     return next((f"the header {name}" for name in ("x-sucuri-block", "x-dd-b") if headers.get(name)), None)
 
 
-def challenge_script(signs: Signs) -> Seen:
+def challenge_script(signs: Signs) -> Evidence:
     found = signs.in_scripts(CHALLENGE_SCRIPT)
     return f"a challenge script ({found})" if found else None
 
 
-def challenge_markup(signs: Signs) -> Seen:
-    node = signs.first(CHALLENGE_MARKUP) if signs.names_a_guard else None
+def challenge_markup(signs: Signs) -> Evidence:
+    node = signs.first(CHALLENGE_MARKUP) if signs.mentions_bot_detection else None
     return (
         f"a challenge in the markup ({_label_element(node.tag, node.attributes.get('id'))})"
         if node is not None
@@ -59,51 +59,51 @@ def challenge_markup(signs: Signs) -> Seen:
     )
 
 
-def widget_alone(signs: Signs) -> Seen:
+def widget_alone(signs: Signs) -> Evidence:
     alone = signs.widget is not None and signs.has_little_prose and not signs.has_other_inputs
     return "nothing to fill in but a captcha" if alone else None
 
 
-def widget(signs: Signs) -> Seen:
+def widget(signs: Signs) -> Evidence:
     node = signs.widget
     if node is None:
         return None
     return f"a captcha ({_label_element(node.tag, node.attributes.get('id') or node.attributes.get('class'))})"
 
 
-def watching_script(signs: Signs) -> Seen:
-    """Weighs little: the same scripts run on pages that were let through."""
+def watching_script(signs: Signs) -> Evidence:
+    """Find scripts of a bot detection. Low weight: the same scripts run on pages that were let through."""
     return "a script of a bot detection" if signs.in_scripts(WATCHING_SCRIPT) else None
 
 
-def challenge_title(signs: Signs) -> Seen:
+def challenge_title(signs: Signs) -> Evidence:
     return _find_in_title(signs, CHALLENGE_TITLE)
 
 
-def block_title(signs: Signs) -> Seen:
+def block_title(signs: Signs) -> Evidence:
     return _find_in_title(signs, BLOCK_TITLE)
 
 
-def block_heading(signs: Signs) -> Seen:
-    """Counts only where the title does not say it: many a page repeats its title."""
+def block_heading(signs: Signs) -> Evidence:
+    """Find a block sentence in the headings, unless the title has one: many pages repeat their title there."""
     return None if challenge_title(signs) or block_title(signs) else _find_in_headings(signs, BLOCK_TITLE)
 
 
-def block_phrase(signs: Signs) -> Seen:
-    return _find_block_phrase(signs, at=0)
+def block_phrase(signs: Signs) -> Evidence:
+    return _find_block_phrase(signs, index=0)
 
 
-def another_block_phrase(signs: Signs) -> Seen:
-    return _find_block_phrase(signs, at=1)
+def another_block_phrase(signs: Signs) -> Evidence:
+    return _find_block_phrase(signs, index=1)
 
 
-def refusing_status(signs: Signs) -> Seen:
-    return f"the status {signs.answer.status}" if signs.answer.status in _REFUSING else None
+def refusing_status(signs: Signs) -> Evidence:
+    return f"the status {signs.response.status}" if signs.response.status in _REFUSING else None
 
 
-def vendor(signs: Signs) -> Seen:
-    """Weighs little: most pages behind such a service are let through."""
-    headers = signs.answer.headers
+def vendor(signs: Signs) -> Evidence:
+    """Find headers and cookies of a bot detection. Low weight: most pages behind one are let through."""
+    headers = signs.response.headers
     if headers.get("server", "").lower().startswith(_VENDOR_SERVERS) or "x-datadome" in headers or "x-iinfo" in headers:
         return "headers of a bot detection"
     cookies = headers.get("set-cookie", "").lower()[:10_000]
@@ -113,66 +113,66 @@ def vendor(signs: Signs) -> Seen:
 # -- login walls -------------------------------------------------------------------------------------------
 
 
-def login_redirect(signs: Signs) -> Seen:
-    return f"a redirect to {quote(signs.answer.final_url)}" if signs.is_sent_to_login else None
+def login_redirect(signs: Signs) -> Evidence:
+    return f"a redirect to {quote(signs.response.final_url)}" if signs.redirects_to_login else None
 
 
-def return_address(signs: Signs) -> Seen:
-    return "the asked address carried along for later" if signs.is_asked_path_carried else None
+def return_address(signs: Signs) -> Evidence:
+    return "the requested address in the query of the login page" if signs.carries_requested_path else None
 
 
-def password_form(signs: Signs) -> Seen:
+def password_form(signs: Signs) -> Evidence:
     return "a password field in the middle of the page" if signs.password is not None else None
 
 
-def login_button(signs: Signs) -> Seen:
+def login_button(signs: Signs) -> Evidence:
     if signs.password is None:
         return None
     label = next((text for text in signs.submit_labels if says(SUBMIT_LOGIN, text)), None)
     return f"the button {quote(label)}" if label else None
 
 
-def login_title(signs: Signs) -> Seen:
+def login_title(signs: Signs) -> Evidence:
     return _find_in_title(signs, LOGIN_TITLE)
 
 
-def login_phrase(signs: Signs) -> Seen:
+def login_phrase(signs: Signs) -> Evidence:
     return _find_phrase(signs, LOGIN_PHRASE)
 
 
-def login_requested(signs: Signs) -> Seen:
-    return "a login page was asked for" if signs.is_login_asked else None
+def login_requested(signs: Signs) -> Evidence:
+    return "a login page was requested" if signs.is_login_requested else None
 
 
 # -- soft 404 ----------------------------------------------------------------------------------------------
 
 
-def not_found_title(signs: Signs) -> Seen:
+def not_found_title(signs: Signs) -> Evidence:
     return _find_in_title(signs, GONE)
 
 
-def bare_not_found_title(signs: Signs) -> Seen:
-    """Things have been named “Not Found”; nothing for sale is called “Page not found”."""
+def bare_not_found_title(signs: Signs) -> Evidence:
+    """Find a bare “Not Found” as the title. Low weight: works have been called that, unlike “Page not found”."""
     return _find_in_title(signs, GONE_BARE)
 
 
-def not_found_heading(signs: Signs) -> Seen:
+def not_found_heading(signs: Signs) -> Evidence:
     return _find_in_headings(signs, GONE)
 
 
-def not_found_phrase(signs: Signs) -> Seen:
+def not_found_phrase(signs: Signs) -> Evidence:
     return _find_phrase(signs, GONE_PHRASE)
 
 
-def not_found_redirect(signs: Signs) -> Seen:
-    return f"a redirect to {quote(signs.answer.final_url)}" if signs.is_sent_to_dead_end else None
+def not_found_redirect(signs: Signs) -> Evidence:
+    return f"a redirect to {quote(signs.response.final_url)}" if signs.redirects_to_not_found else None
 
 
-def home_redirect(signs: Signs) -> Seen:
-    return "a redirect to the home page" if signs.is_sent_home else None
+def home_redirect(signs: Signs) -> Evidence:
+    return "a redirect to the home page" if signs.redirects_home else None
 
 
-def not_found_class(signs: Signs) -> Seen:
+def not_found_class(signs: Signs) -> Evidence:
     marks = {"error404", "error-404", "page-404", "not-found", "page-not-found", "http-404"}
     found = marks & set(signs.root_classes.split())
     return f"the page's class {min(found)}" if found else None
@@ -181,88 +181,88 @@ def not_found_class(signs: Signs) -> Seen:
 # -- empty shells ------------------------------------------------------------------------------------------
 
 
-def application_shell(signs: Signs) -> Seen:
-    # Asked only where it can matter: it reads the document once more.
-    worth_asking = bool(signs.fields_missing) and signs.has_little_prose
-    return "an application not yet drawn" if worth_asking and is_application_shell(signs.html, ()) else None
+def application_shell(signs: Signs) -> Evidence:
+    # The check parses the document again, so it runs only if it can matter.
+    is_worthwhile = bool(signs.fields_missing) and signs.has_little_prose
+    return "an application that was not rendered" if is_worthwhile and is_application_shell(signs.html, ()) else None
 
 
-def blank_page(signs: Signs) -> Seen:
-    return "nothing to be seen on the page" if signs.is_blank else None
+def blank_page(signs: Signs) -> Evidence:
+    return "nothing visible on the page" if signs.is_blank else None
 
 
-def redirect_only(signs: Signs) -> Seen:
-    return "a page that only sends its reader on" if signs.is_blank and signs.refresh else None
+def redirect_only(signs: Signs) -> Evidence:
+    return "a page with nothing but a redirect" if signs.is_blank and signs.refresh else None
 
 
 # -- about the page as a whole -----------------------------------------------------------------------------
 
 
-def little_text(signs: Signs) -> Seen:
+def little_text(signs: Signs) -> Evidence:
     return f"little text ({len(signs.prose)} characters)" if signs.has_little_prose else None
 
 
-def noindex(signs: Signs) -> Seen:
-    return "kept from search engines" if signs.is_noindex else None
+def noindex(signs: Signs) -> Evidence:
+    return "the page is marked noindex" if signs.is_noindex else None
 
 
-def fields_missing(signs: Signs) -> Seen:
+def fields_missing(signs: Signs) -> Evidence:
     names = ", ".join(signs.fields_missing)
-    return f"not found: {names[:_MAX_SHOWN_CHARS]}" if names else None
+    return f"not found: {names[:_MAX_TEXT_CHARS]}" if names else None
 
 
-def long_text(signs: Signs) -> Seen:
-    return "much to read" if signs.has_long_prose else None
+def long_text(signs: Signs) -> Evidence:
+    return "long text" if signs.has_long_prose else None
 
 
-def content_structure(signs: Signs) -> Seen:
+def content_structure(signs: Signs) -> Evidence:
     if signs.content_mark:
-        return f"it describes itself as {signs.content_mark[:_MAX_SHOWN_CHARS]}"
+        return f"it describes itself as {signs.content_mark[:_MAX_TEXT_CHARS]}"
     return "the structure of an article" if signs.is_article else None
 
 
-def sample_code(signs: Signs) -> Seen:
-    """Articles show code examples; block pages do not."""
+def sample_code(signs: Signs) -> Evidence:
+    """Find a code example: articles have them, block pages do not."""
     return "an example of code" if b"<pre" in signs.source and signs.first("pre") is not None else None
 
 
-def price(signs: Signs) -> Seen:
+def price(signs: Signs) -> Evidence:
     return "a price" if PRICE.search(signs.prose) else None
 
 
-def listing(signs: Signs) -> Seen:
+def listing(signs: Signs) -> Evidence:
     return "many links, rows or pictures" if signs.is_listing else None
 
 
-def fields_found(signs: Signs) -> Seen:
-    is_said = not signs.fields_missing and not signs.answer.wants_title_only
-    return "every asked field was found" if is_said else None
+def fields_found(signs: Signs) -> Evidence:
+    is_found = not signs.fields_missing and not signs.response.wants_title_only
+    return "every requested field was found" if is_found else None
 
 
-def title_found(signs: Signs) -> Seen:
-    """A “not found” page has one, too."""
-    is_said = not signs.fields_missing and signs.answer.wants_title_only
-    return "the title was found, and nothing else was asked for" if is_said else None
+def title_found(signs: Signs) -> Evidence:
+    """Note that the only requested field is the title. Low weight: a “not found” page has one, too."""
+    is_found = not signs.fields_missing and signs.response.wants_title_only
+    return "the title was found, and nothing else was requested" if is_found else None
 
 
 # -- the table ---------------------------------------------------------------------------------------------
 
 Cause = Literal["refused", "login", "gone", "shell"]
-# A cause is accepted from this sum on. No sum of the evidence “about the page as a whole” reaches it: something
-# has to say what kind of page it is. A refused page with something to solve on it is a captcha, else a block.
+# A cause is accepted if the sum of its weights reaches this. The evidence “about the page as a whole” alone never
+# does: it takes evidence of the kind of page. A refused page with something to solve is a captcha, else a block.
 THRESHOLD = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    see: Callable[[Signs], Seen]
+    detect: Callable[[Signs], Evidence]
     refused: float = 0.0
     login: float = 0.0
     gone: float = 0.0
     shell: float = 0.0
 
     @property
-    def accuses(self) -> bool:
+    def is_incriminating(self) -> bool:
         return max(self.refused, self.login, self.gone, self.shell) > 0
 
     def weight(self, cause: Cause) -> float:
@@ -321,27 +321,27 @@ TABLE = (
 # fmt: on
 
 
-def _find_in_title(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+def _find_in_title(signs: Signs, pattern: re.Pattern[str]) -> Evidence:
     return f"the title {quote(signs.title)}" if signs.has_odd_title and says(pattern, signs.title) else None
 
 
 def _label_element(tag: str | None, mark: str | None) -> str:
-    return f"{tag} {mark[:_MAX_SHOWN_CHARS]}" if mark else f"{tag}"
+    return f"{tag} {mark[:_MAX_TEXT_CHARS]}" if mark else f"{tag}"
 
 
-def _find_in_headings(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+def _find_in_headings(signs: Signs, pattern: re.Pattern[str]) -> Evidence:
     heading = next((text for text in signs.headings if says(pattern, text)), None)
     return f"the heading {quote(heading)}" if heading else None
 
 
-def _find_phrase(signs: Signs, pattern: re.Pattern[str]) -> Seen:
+def _find_phrase(signs: Signs, pattern: re.Pattern[str]) -> Evidence:
     found = None if signs.has_long_prose else pattern.search(signs.prose)
     return f"the words {quote(found[0])}" if found else None
 
 
-def _find_block_phrase(signs: Signs, at: int) -> Seen:
-    """The pattern after `at` others that were found. In a long text such words are its subject."""
+def _find_block_phrase(signs: Signs, index: int) -> Evidence:
+    """Find the block phrase number `at`. In a long text such words are the subject and do not count."""
     if signs.has_long_prose:
         return None
     found = [match[0] for pattern in BLOCK_PHRASES if (match := pattern.search(signs.prose))]
-    return f"the words {quote(found[at])}" if len(found) > at else None
+    return f"the words {quote(found[index])}" if len(found) > index else None

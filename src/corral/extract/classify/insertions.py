@@ -1,6 +1,6 @@
-"""Whether scripts of a page could add content to it, by their text. Scripts are never run here.
+"""Tell from the text of its scripts whether they could add content to a page. Scripts are never run here.
 
-The answer errs on the side of "could": what they add is found out by rendering a few pages and comparing.
+The result errs on the side of "could": the crawl renders a few pages to find out what scripts really add.
 """
 
 import hashlib
@@ -25,12 +25,12 @@ from corral.extract.page import Page
 _MAX_SCRIPTS = 50
 _MAX_SCRIPT_CHARS = 256 * 1024
 _MAX_GAPS = 20
-_MAX_KNOWN = 32
+_CACHE_SIZE = 32
 _MAX_NAMES = 5_000
 _MAX_TEXTS = 60
 _HIDDEN_TEXTS = 5
 _HIDDEN_CHARS = 200
-# One of these stands in every script that adds elements or text to its page.
+# Every script that adds elements or text to its page contains one of these.
 _INSERTS = re.compile(
     r"innerHTML|outerHTML|insertAdjacent|createElement|createTextNode|createContextualFragment|textContent|innerText"
     r"|document\s*\.\s*write|\.append|\.prepend|\.replaceWith|\.replaceChild|\.before\(|\.after\(|insertBefore"
@@ -72,21 +72,21 @@ _VOLATILE = re.compile(r"[0-9a-f]{6,}|\d+")
 _PROSE = re.compile(r"[^\W\d_]{2,}[^<>{}()=;]*\s[^<>{}()=;]*[^\W_]{2,}")
 
 
-def describe_scripts(page: Page, url: str, plan: CrawlPlan, ask: CrawlReadOptions) -> dict[str, Any]:
+def describe_scripts(page: Page, url: str, plan: CrawlPlan, options: CrawlReadOptions) -> dict[str, Any]:
     """Describe the scripts of a page for the crawl that fetched it."""
-    told: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     if plan.strategy == AUTO and (signs := script_signs(page, url)) is not None:
-        told["script_signs"] = signs
+        document["script_signs"] = signs
     if b"<script" not in page.mentioned:
-        return told
+        return document
     if len(routes := find_routes(page)) > 1:
-        told["routes"] = [len(routes), routes[0]]
-    has_more = loads_more(page) or (ask.listing is not None and has_more_button(page))
-    return {**told, "loads_more": has_more, "scripts": own_scripts(page, url)}
+        document["routes"] = [len(routes), routes[0]]
+    has_more = loads_more(page) or (options.listing is not None and has_more_button(page))
+    return {**document, "loads_more": has_more, "scripts": own_scripts(page, url)}
 
 
 def describe_own_scripts(page: Page | None, url: str, fields: Sequence[FieldSpec]) -> dict[str, Any] | None:
-    """Return the scripts of a single page that could add values; None if there are none, or no field has several."""
+    """Return the scripts of a single page that could add values; None if there are none, or no field is a list."""
     if page is None or not any(spec.all or spec.join is not None or spec.is_code for spec in fields):
         return None
     signs = script_signs(page, url)
@@ -94,7 +94,7 @@ def describe_own_scripts(page: Page | None, url: str, fields: Sequence[FieldSpec
 
 
 # Memo: most pages of a site have the same scripts; this and the next two take 2 ms for 20 kB of them.
-@lru_cache(maxsize=_MAX_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def read_script(text: str) -> ScriptFacts:
     """Inspect the text of a script file."""
     inserts = _INSERTS.search(text) is not None
@@ -129,18 +129,18 @@ def _signature(sources: list[str], code: list[str], gaps: tuple[str, ...]) -> st
     """Return a digest of the script files, the identifiers in the scripts, and the empty elements."""
     files = sorted({_VOLATILE.sub("#", src.partition("?")[0]) for src in sources})
     words = sorted(set(map(_list_identifiers, code)))
-    said = "\0".join([*files, *words, *sorted(gaps)])
-    return hashlib.blake2b(said.encode("utf-8", "replace"), digest_size=8).hexdigest()
+    content = "\0".join([*files, *words, *sorted(gaps)])
+    return hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 # Memo: see read_script.
-@lru_cache(maxsize=_MAX_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _list_identifiers(text: str) -> str:
     return " ".join(sorted(set(_IDENTIFIER.findall(_STRING.sub("", text)))))
 
 
 # Memo: see read_script.
-@lru_cache(maxsize=_MAX_KNOWN)
+@lru_cache(maxsize=_CACHE_SIZE)
 def _list_texts(text: str) -> frozenset[str]:
     """Return the strings of a script that read like text."""
     strings = {match[2].strip() for match in _STRING.finditer(text)}
@@ -163,21 +163,21 @@ def _find_gaps(page: Page) -> tuple[str, ...]:
 
 
 def _hides_texts(page: Page, data: list[str]) -> bool:
-    """True if the scripts hold several texts that the page does not show."""
+    """Return whether the scripts hold several texts that the page does not show."""
     texts = {each for text in data for each in _list_texts(text)}
     if len(texts) < _HIDDEN_TEXTS:
         return False
-    shown = page.body_text
-    hidden = sum(each not in shown for each in sorted(texts)[:_MAX_TEXTS])
+    visible = page.body_text
+    hidden = sum(each not in visible for each in sorted(texts)[:_MAX_TEXTS])
     return hidden >= max(_HIDDEN_TEXTS, min(len(texts), _MAX_TEXTS) // 2)
 
 
 def _hides_elements(page: Page) -> bool:
-    """True if there is much to read in elements that only scripts show."""
+    """Return whether elements that only scripts show hold much text."""
     if b"<noscript" not in page.mentioned and b"<template" not in page.source:
         return False
     nodes = page.tree.css("template, noscript")[:_MAX_SCRIPTS]
-    # The parser keeps the content of a template apart, so it is seen only in the markup.
+    # The parser keeps the content of a template apart from the tree, so only the markup has it.
     return sum(len(_TAG.sub("", node.html or "").strip()) for node in nodes) >= _HIDDEN_CHARS
 
 
@@ -188,7 +188,7 @@ def _text_of(node: LexborNode) -> str:
 def _host_of(url: str) -> str:
     try:
         return urlsplit(url).netloc
-    except ValueError:  # a browser cannot load it, either
+    except ValueError:  # browsers cannot load it, either
         return ""
 
 

@@ -1,7 +1,7 @@
-"""What an answer really is: content, or a block page, a captcha, a login wall, a soft 404, an empty shell.
+"""Classify a response: content, or a block page, a captcha, a login wall, a soft 404, an empty shell.
 
-Decided by weighted evidence: verdict_evidence.TABLE is the specification. The content type comes first: only HTML is
-weighed, JSON and plain text are judged by a few explicit sentences, everything else is what it says it is.
+HTML is classified by weighted evidence: evidence.TABLE is the specification. JSON and plain text are classified by a
+few explicit sentences. All other content types count as content.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,9 +21,9 @@ __all__ = [
     "ClassifierInput",
     "PageClass",
     "PageClassification",
+    "classify_page",
     "failure_behind",
     "failure_of_classification",
-    "judge",
     "merge_headers",
 ]
 
@@ -32,7 +32,7 @@ _WITHOUT_CONTENT = frozenset({204, 205, 304})
 
 
 class PageClass(StrEnum):
-    OK = "ok"  # nothing beyond what the status says
+    OK = "ok"  # content, or a failure that the status already tells
     BLOCK = "block"
     CAPTCHA = "captcha"  # a block with something to solve
     LOGIN_WALL = "login_wall"
@@ -42,9 +42,10 @@ class PageClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PageClassification:
-    """`score` is that of the kind, or of the nearest other kind where all is well; `against` spoke for the page.
+    """The class of a page with its evidence.
 
-    A page that was never suspected has neither.
+    `score` is that of the kind; for a good page, that of the most likely other kind. `against` is the evidence that
+    the page is good. A page that was never suspected has no evidence of either sort.
     """
 
     kind: PageClass
@@ -59,39 +60,45 @@ _KINDS: dict[Cause, PageClass] = {
     "gone": PageClass.SOFT_404,
     "shell": PageClass.EMPTY_SHELL,
 }
-# Asked first: what the head of the answer, its address and its title say. Asked last: what is rarely needed.
-_FIRST = (
+# Checked first: the headers, the URL and the title. Checked last: what is rarely needed.
+_FIRST_CHECKS = (
     *(evidence.challenge_header, evidence.refusing_status, evidence.vendor, evidence.fields_missing),
     *(evidence.login_redirect, evidence.return_address, evidence.not_found_redirect, evidence.home_redirect),
     *(evidence.challenge_title, evidence.block_title, evidence.login_title),
     *(evidence.not_found_title, evidence.bare_not_found_title),
 )
-_LAST = (
+_LAST_CHECKS = (
     *(evidence.not_found_class, evidence.noindex, evidence.password_form, evidence.login_button),
     *(evidence.block_heading, evidence.not_found_heading),
 )
-# Where there is no long paragraph, what there is to read has to be gathered: the less of it, the better.
-_READ = (
+# These need the text of the page, which has to be collected piece by piece if there are no long paragraphs.
+_TEXT_CHECKS = (
     *(evidence.little_text, evidence.blank_page, evidence.redirect_only, evidence.application_shell),
     *(evidence.block_phrase, evidence.another_block_phrase, evidence.login_phrase, evidence.not_found_phrase),
 )
 
 
-_See = Callable[[Signs], str | None]
+_Detect = Callable[[Signs], str | None]
 _Weights = tuple[tuple[int, float], ...]
 
 
-def _accusing(last: tuple[_See, ...]) -> list[tuple[_See, _Weights, bool]]:
-    """With what each weighs against the page, by the place of the cause; and whether there is always more to ask."""
-    rows = {row.see: row for row in TABLE if row.accuses}
-    order = [*_FIRST, *(see for see in rows if see not in _FIRST and see not in last), *last]
-    weights = {see: [max(0.0, row.weight(cause)) for cause in _KINDS] for see, row in rows.items()}
-    return [(see, tuple((place, w) for place, w in enumerate(weights[see]) if w), see in _FIRST) for see in order]
+def _incriminating(last: tuple[_Detect, ...]) -> list[tuple[_Detect, _Weights, bool]]:
+    """Return the incriminating evidence in the order of checking.
+
+    Each entry has its weights by the index of the cause, and whether it is one of the first, cheap checks.
+    """
+    rows = {row.detect: row for row in TABLE if row.is_incriminating}
+    order = [*_FIRST_CHECKS, *(detect for detect in rows if detect not in _FIRST_CHECKS and detect not in last), *last]
+    weights = {detect: [max(0.0, row.weight(cause)) for cause in _KINDS] for detect, row in rows.items()}
+    return [
+        (detect, tuple((index, w) for index, w in enumerate(weights[detect]) if w), detect in _FIRST_CHECKS)
+        for detect in order
+    ]
 
 
-_ACCUSING = _accusing(_LAST)
-_ACCUSING_SHORT = _accusing((*_LAST, *_READ))
-_IN_ALL = [sum(dict(weights).get(place, 0.0) for _, weights, _ in _ACCUSING) for place in range(len(_KINDS))]
+_INCRIMINATING = _incriminating(_LAST_CHECKS)
+_INCRIMINATING_SHORT = _incriminating((*_LAST_CHECKS, *_TEXT_CHECKS))
+_MAX_SCORES = [sum(dict(weights).get(index, 0.0) for _, weights, _ in _INCRIMINATING) for index in range(len(_KINDS))]
 _FAILURES = {
     PageClass.BLOCK: (FailureCode.BLOCKED, "block_page", "a block page"),
     PageClass.CAPTCHA: (FailureCode.BLOCKED, "captcha", "a captcha"),
@@ -101,31 +108,36 @@ _FAILURES = {
 }
 
 
-# A shell stays a good answer: its missing fields send the run to the browser, and what was found is kept.
+# A shell is not a failure: its missing fields escalate the run to the browser, and the found ones stay.
 _GOOD = frozenset({PageClass.OK, PageClass.EMPTY_SHELL})
 
 
 def failure_behind(
     page: ClassifierInput, missing: tuple[str, ...], parsed: Page | None = None
 ) -> tuple[Failed | None, dict[str, Any] | None]:
-    """What is wrong with an answer, by its status or because it only looks like content, and what gave it away."""
+    """Return the failure of a response, by its status or because it only looks like content, and the evidence."""
     retry_after = page.headers.get("retry-after")
     by_status = failure_of_status(page.status, retry_after=retry_after)
     if by_status is not None and by_status.code is FailureCode.RATE_LIMITED:
         return by_status, None
-    verdict = judge(page, missing, parsed)
-    # A refusal by status stays what it is, unless there is something on the page that a person could solve.
-    is_said = by_status is not None and by_status.code is FailureCode.BLOCKED and verdict.kind is not PageClass.CAPTCHA
-    if verdict.kind in _GOOD or is_said:
+    verdict = classify_page(page, missing, parsed)
+    # The status decides about a refusal, unless the page has a captcha that a person could solve.
+    is_refused = (
+        by_status is not None and by_status.code is FailureCode.BLOCKED and verdict.kind is not PageClass.CAPTCHA
+    )
+    if verdict.kind in _GOOD or is_refused:
         return by_status, None
-    seen = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
-    return failure_of_classification(verdict, page.status, retry_after=retry_after) or by_status, seen
+    document = {"kind": verdict.kind.value, "score": verdict.score, "evidence": list(verdict.evidence)}
+    return failure_of_classification(verdict, page.status, retry_after=retry_after) or by_status, document
 
 
-def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> PageClassification:
-    """`fields_missing` names the asked fields that were not found; empty means that all were.
+def classify_page(
+    page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None
+) -> PageClassification:
+    """Classify a page.
 
-    `parsed` is the parsed page of that text, if the caller has one.
+    `fields_missing` names the requested fields that were not found; empty means that all were found. `parsed` is the
+    parsed page of the same text, if the caller has one.
     """
     signs = Signs(page, fields_missing, parsed)
     form = _form_of(page)
@@ -143,21 +155,21 @@ def judge(page: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page |
 def failure_of_classification(
     verdict: PageClassification, status: int, *, retry_after: str | None = None, stats: dict[str, object] | None = None
 ) -> Failed | None:
-    """The failure a page of this kind means; None where it is content, or where the status says more.
+    """Return the failure of a page of this class; None if it is content, or if the status takes precedence.
 
-    A 429 stays a 429: it is answered by slowing down, whatever the page shows. The other bad statuses give way
-    to a refusal that was seen, because a challenge with 503 needs another strategy and not patience.
+    A 429 stays a 429, whatever the page shows: the remedy is to slow down. For other bad statuses the class takes
+    precedence, because a challenge with status 503 needs another strategy and not a retry.
     """
     found = _FAILURES.get(verdict.kind)
     if found is None or status == 429:
         return None
     code, detail, name = found
-    seen = "; ".join(verdict.evidence[:_MAX_NAMED])
+    reasons = "; ".join(verdict.evidence[:_MAX_NAMED])
     return Failed(
         code=code,
         detail=detail,
-        message=f"the target answered {status} with {name}: {seen}",
-        # Without a status a bad response is not tried again.
+        message=f"the target answered {status} with {name}: {reasons}",
+        # A bad response without a status is not retried.
         http_status=status if code is FailureCode.BLOCKED else None,
         retry_after=retry_after,
         stats=dict(stats or {}),
@@ -165,7 +177,7 @@ def failure_of_classification(
 
 
 def merge_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Header pairs as a mapping; what was sent several times is joined."""
+    """Return header pairs as a mapping, with repeated headers joined."""
     together: dict[str, str] = {}
     for name, value in headers:
         key = name.lower()
@@ -174,37 +186,37 @@ def merge_headers(headers: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _is_suspected(signs: Signs) -> bool:
-    """Whether what speaks against the page would be enough, if nothing spoke for it. Nearly every page ends here.
+    """Return whether the incriminating evidence alone reaches the threshold. Nearly every page is cleared here.
 
-    Asked in the order of what it costs to know, and only until what is left to ask could no longer matter.
+    The checks run in the order of their cost, and stop as soon as the remaining ones cannot change the result.
     """
-    most = _IN_ALL.copy()  # what each cause could come to yet
-    seen = [0.0] * len(most)
-    for see, weights, has_more in _ACCUSING if signs.has_long_paragraphs else _ACCUSING_SHORT:
-        if see(signs) is None:
+    reachable = _MAX_SCORES.copy()  # the highest score that each cause can still reach
+    scores = [0.0] * len(reachable)
+    for detect, weights, has_more in _INCRIMINATING if signs.has_long_paragraphs else _INCRIMINATING_SHORT:
+        if detect(signs) is None:
             for cause, weight in weights:
-                most[cause] -= weight
-            if not has_more and max(most) < THRESHOLD:
+                reachable[cause] -= weight
+            if not has_more and max(reachable) < THRESHOLD:
                 return False
         else:
             for cause, weight in weights:
-                seen[cause] += weight
-            if max(seen) >= THRESHOLD:
+                scores[cause] += weight
+            if max(scores) >= THRESHOLD:
                 return True
-    return False  # not reached: with nothing left to ask, what was seen is all there could be
+    return False  # not reached: after the last check both sums are equal
 
 
 def _weigh(signs: Signs) -> PageClassification:
-    status = signs.answer.status
-    seen = [(row, what) for row in TABLE if (what := row.see(signs)) is not None]
+    status = signs.response.status
+    found = [(row, text) for row in TABLE if (text := row.detect(signs)) is not None]
     causes: list[Cause] = ["refused"]
     if _is_good(status):
         causes = list(_KINDS)
-    scores = {cause: sum(row.weight(cause) for row, _ in seen) for cause in causes}
+    scores = {cause: sum(row.weight(cause) for row, _ in found) for cause in causes}
     cause = max(causes, key=lambda cause: scores[cause])
-    weighed = sorted(((row.weight(cause), what) for row, what in seen), key=lambda pair: -abs(pair[0]))
-    evidence = tuple(dict.fromkeys(what for weight, what in weighed if weight > 0))
-    against = tuple(what for weight, what in weighed if weight < 0)
+    weighed = sorted(((row.weight(cause), text) for row, text in found), key=lambda pair: -abs(pair[0]))
+    evidence = tuple(dict.fromkeys(text for weight, text in weighed if weight > 0))
+    against = tuple(text for weight, text in weighed if weight < 0)
     kind = _KINDS[cause] if scores[cause] >= THRESHOLD else PageClass.OK
     if kind is PageClass.BLOCK and _has_something_to_solve(signs):
         kind = PageClass.CAPTCHA
@@ -212,7 +224,7 @@ def _weigh(signs: Signs) -> PageClassification:
 
 
 def _has_something_to_solve(signs: Signs) -> bool:
-    captcha_header = signs.answer.headers.get("x-amzn-waf-action", "").lower() == "captcha"
+    captcha_header = signs.response.headers.get("x-amzn-waf-action", "").lower() == "captcha"
     markup = challenge_markup(signs) or ""
     return captcha_header or widget(signs) is not None or "captcha" in markup.lower()
 
@@ -222,8 +234,11 @@ def _is_good(status: int) -> bool:
 
 
 def _form_of(page: ClassifierInput) -> str | None:
-    """html, json or text; None for what is not judged. A challenge is sent as HTML even by an API, so JSON that
-    begins like a document is one; plain text that does is source code."""
+    """Return html, json or text; None for content types that are not classified.
+
+    A challenge is HTML even if an API sends it, so JSON that begins like an HTML document is one. Plain text that
+    begins like one is source code.
+    """
     content_type = page.content_type.partition(";")[0].strip().lower()
     start = page.text[:200].lstrip().lower()
     if "json" in content_type:

@@ -20,10 +20,10 @@ CHALLENGE_TITLE = _whole(
     r"making sure you're not a bot|sucuri website firewall|(?:error: ?)?the request could not be satisfied",
     r"access to this (?:page|site|website) (?:is|was|has been) (?:denied|blocked|restricted)",
     r"(?:please )?verify(?:ing)? (?:that )?you(?: are|'re) (?:a )?human.{0,40}",
-    # As Cloudflare says it elsewhere.
+    # Cloudflare in other languages.
     r"nur einen moment|een moment geduld|один момент|请稍候|しばらくお待ちください",
 )
-# A film, a song, a chapter of a manual may have these.
+# Titles that a film, a song or a chapter of a manual may have, too.
 BLOCK_TITLE = _whole(
     r"one moment,? please|please wait(?: while we (?:verify|check).{0,60})?|un instant|un momento|um momento",
     r"(?:error )?(?:403 )?access (?:is |was |has been )?(?:denied|restricted|blocked)(?: 403)?",
@@ -77,9 +77,9 @@ GONE = _whole(
     r"页面不存在|找不到页面|ページが見つかりません(?:でした)?",
 )
 GONE_BARE = _whole(r"(?:error )?not found")
-# All that is asked of titles, in one question: nearly every one is none of them.
+# All title patterns in one, to rule out nearly every title with a single match.
 ODD_TITLE = _whole(*(each.pattern for each in (CHALLENGE_TITLE, BLOCK_TITLE, LOGIN_TITLE, GONE, GONE_BARE)))
-# Whatever is odd has one of these in it. To look for all of them takes a tenth of the time of one such question.
+# Every odd title contains one of these. Searching for all of them takes a tenth of the time of ODD_TITLE.
 _STEMS = (
     "moment attention pardon robot challenge checking ddos vercel bot firewall satisfied denied blocked restricted "
     "human wait instant 403 forbidden rejected error requests banned traffic captcha security refusé verweigert "
@@ -104,17 +104,17 @@ PRICE = re.compile(r"[$€£¥₽₹]\s?\d|\d\s?(?:€|£|zł|kr|руб|₽|usd|
 
 
 def plain_text(text: str) -> str:
-    """Lower case, with straight apostrophes and single spaces: as the patterns here are written."""
+    """Return the text in the form of the patterns: lower case, straight apostrophes, single spaces."""
     return " ".join(text.replace("’", "'").casefold().split())
 
 
 def says(pattern: re.Pattern[str], text: str | None) -> bool:
-    """Whether the title, or one part of it between bars and dashes, is such a sentence as a whole."""
+    """Return whether the pattern matches the whole title, or a whole part of it between bars and dashes."""
     return any(pattern.fullmatch(part) for part in _parts(text[:_MAX_TITLE_CHARS])) if text else False
 
 
 def is_odd(title: str | None) -> bool:
-    """Whether it is worth while to ask what a title says: nearly none says anything of the kind."""
+    """Return whether a title matches any of the title patterns; nearly no title does."""
     if not title or not _ODD.find_matches_as_indexes(plain_text(title[:_MAX_TITLE_CHARS])):
         return False
     return says(ODD_TITLE, title)

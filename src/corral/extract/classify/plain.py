@@ -1,4 +1,4 @@
-"""Classify answers that are not HTML, by the few sentences that refuse explicitly."""
+"""Classify responses that are not HTML, by the few sentences that are explicit refusals."""
 
 import json
 import re
@@ -6,11 +6,11 @@ from typing import Any
 
 from corral.extract.classify.phrases import plain_text
 
-# An answer with more in it than this has something to say besides no.
+# A longer response has content beside the refusal.
 _MAX_CHARS = 2_000
 _MAX_TEXT_CHARS = 300
 _MAX_KEYS = 6
-_SAYING = ("error", "message", "detail", "title", "reason", "error_description", "code", "msg")
+_MESSAGE_KEYS = ("error", "message", "detail", "title", "reason", "error_description", "code", "msg")
 _VENDOR_CAPTCHA = re.compile(r'"url"\s{0,9}:\s{0,9}"https?:\\?/\\?/[a-z.]{0,40}captcha-delivery\.com')
 _VENDOR_BLOCK = re.compile(r'"blockScript"\s{0,9}:|"jsClientSrc"\s{0,9}:')
 _SENTENCES = (
@@ -32,17 +32,17 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in _SENTENCES)
 
 
 def classify_plain(text: str, *, is_json: bool) -> tuple[str, str] | None:
-    """The kind of refusal, by its name, and what was seen; None where the answer is an answer."""
+    """Return the kind of a refusal as a value of `PageClass`, and the evidence; None if the response is content."""
     if len(text) > _MAX_CHARS:
         return None
     if not is_json:
         return _refusal(text) if len(text) <= _MAX_TEXT_CHARS else None
     if _VENDOR_CAPTCHA.search(text):
-        return "captcha", "the address of a captcha in place of the answer"
+        return "captcha", "the address of a captcha in place of content"
     if _VENDOR_BLOCK.search(text):
-        return "block", "the script of a bot detection in place of the answer"
-    said = _error_texts(text)
-    return next((found for sentence in said if (found := _refusal(sentence))), None)
+        return "block", "the script of a bot detection in place of content"
+    sentences = _error_texts(text)
+    return next((found for sentence in sentences if (found := _refusal(sentence))), None)
 
 
 def _error_texts(text: str) -> list[str]:
@@ -54,10 +54,10 @@ def _error_texts(text: str) -> list[str]:
         document = document["error"]
     if not isinstance(document, dict) or len(document) > _MAX_KEYS:
         return []
-    # A list or an object beside the message is content.
+    # A list or an object beside the message counts as content.
     if any(isinstance(value, list | dict) and value for value in document.values()):
         return []
-    return [value for key in _SAYING if isinstance(value := document.get(key), str)]
+    return [value for key in _MESSAGE_KEYS if isinstance(value := document.get(key), str)]
 
 
 def _refusal(sentence: str) -> tuple[str, str] | None:

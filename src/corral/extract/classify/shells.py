@@ -1,4 +1,4 @@
-"""Whether a page is only the shell of an application that a browser would fill."""
+"""Tell whether a page is only the shell of an application that a browser would fill."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from corral.extract.page import MORE_WORDS, Page
 _LITTLE_TEXT_CHARS = 200
 _NO_TEXT_CHARS = 20
 _MAX_SCRIPTS = 20
-_SOMETHING = "a[href], img, iframe, frame, video, audio, object, embed, form, meta[http-equiv=refresh i]"
+_VISIBLE = "a[href], img, iframe, frame, video, audio, object, embed, form, meta[http-equiv=refresh i]"
 EXECUTED = frozenset({"", "module", "text/javascript", "application/javascript"})
 _MOUNT_POINTS = (
     "#root, #app, #__next, #__nuxt, #___gatsby, #svelte, #application, #app-root, #ember-app, #q-app, "
@@ -26,18 +26,18 @@ _IN_SCRIPTS = re.compile(
     r"__NEXT_DATA__|__NUXT__|__INITIAL_STATE__|__APOLLO_STATE__|webpackJsonp|webpackChunk|__remixContext"
     r"|/_next/static/|/static/js/main\.|/assets/index[.-]|data-reactroot|ng-version"
 )
-# Words, not a pattern: scripts are long, and a word is found ten times as fast as one of several in a pattern.
+# Plain words instead of a pattern: scripts are long, and `in` is ten times as fast as a pattern of alternatives.
 _WATCHES = ("IntersectionObserver", "'scroll'", '"scroll"', "onscroll", ".scroll(", "scrollHeight")
 _CALLS = ("XMLHttpRequest", "$.get(", "$.ajax(", "$.getJSON(", "$.post(", "axios")
 _FETCHES = re.compile(r"\bfetch\(")
-_PRESSED = "button, a, [role=button]"
+_BUTTONS = "button, a, [role=button]"
 _MORE = re.compile(r"(?i)\W*(?:load|show|view|see)\s+(?:\d+\s+)?more\b")
 _MORE_IN_LISTS = re.compile(rf"(?i)\W*(?:{MORE_PATTERN})")
 _ASKS_FOR_SCRIPT = re.compile(r"(?i)(enable|requires?|need)s?\b.{0,40}javascript|javascript.{0,40}\b(enable|require)")
 
 
 def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:
-    """True where the page carries an application's marks and the asked fields are not in it."""
+    """Return whether the page has the marks of an application and lacks the requested fields."""
     page, fields = Page(html), without_parser(fields)
     return _has_marks(page, html) and _lacks(page, fields, extract_from(page, fields).missing)
 
@@ -45,16 +45,16 @@ def is_application_shell(html: str, fields: Sequence[FieldSpec]) -> bool:
 def is_shell_page(
     page: Page, html: str, fields: Sequence[FieldSpec], missing: Sequence[str], *, text_chars: int
 ) -> bool:
-    """Like `is_application_shell`, for a page whose missing fields and amount of readable text are known already."""
+    """Like `is_application_shell`, for a page whose missing fields and length of readable text are already known."""
     if not fields and text_chars >= _LITTLE_TEXT_CHARS:
-        return False  # decided without going through the page
+        return False  # spares the search of the page
     return _lacks(page, fields, missing) and (_is_blank(page) or _has_marks(page, html))
 
 
 def _lacks(page: Page, fields: Sequence[FieldSpec], missing: Sequence[str]) -> bool:
     if fields and len(missing) in (0, len(fields)):
         return bool(missing)
-    # A shell has a title too: with an empty body one missing field is enough, otherwise all must be.
+    # A shell may still have a title: some missing fields are enough if the body is nearly empty, else all must be.
     return len(page.body_text) < _LITTLE_TEXT_CHARS
 
 
@@ -65,29 +65,29 @@ def _has_marks(page: Page, html: str) -> bool:
 
 
 def loads_more(page: Page) -> bool:
-    """True where a script of the page probably brings more of it when it is scrolled, or when a button is pressed."""
+    """Return whether scripts probably load more content when a reader scrolls or presses a button."""
     if page.mentioned.isdisjoint(MORE_WORDS):
         return False
     scripts = [node for node in page.elements("script") if "src" not in node.attributes][:50]
     if script_loads_more(" ".join(node.text(deep=True) or "" for node in scripts)):
         return True
-    return any(_is_more(node) for node in page.tree.css(_PRESSED)[:2000])
+    return any(_is_more(node) for node in page.tree.css(_BUTTONS)[:2000])
 
 
 def has_more_button(page: Page) -> bool:
-    """True where the page has a button that is called "load more", in any of many languages."""
-    return any(_is_more(node, _MORE_IN_LISTS) for node in page.tree.css(f"{_PRESSED}, input[type=button]")[:2000])
+    """Return whether the page has a button with a label such as "load more", in one of many languages."""
+    return any(_is_more(node, _MORE_IN_LISTS) for node in page.tree.css(f"{_BUTTONS}, input[type=button]")[:2000])
 
 
 def script_loads_more(text: str) -> bool:
-    """Of the text of a script: it watches how far the page is scrolled, and it makes calls."""
+    """Return whether a script watches the scroll position and makes requests."""
     if not any(word in text for word in _WATCHES):
         return False
     return any(word in text for word in _CALLS) or _FETCHES.search(text) is not None
 
 
 def own_scripts(page: Page, url: str) -> list[str]:
-    """The script files of the page's own host; those of others count visitors, and show advertisements."""
+    """Return the script files of the page's own host; other hosts mostly serve statistics and advertisements."""
     sources = [attributes for node in page.elements("script") if "src" in (attributes := node.attributes)]
     found = (page.absolute(attributes["src"] or "") for attributes in sources[:_MAX_SCRIPTS])
     host = urlsplit(url).netloc
@@ -102,7 +102,7 @@ def _is_more(node: LexborNode, words: re.Pattern[str] = _MORE) -> bool:
 
 
 def _is_blank(page: Page) -> bool:
-    """Nothing to read, nothing to see and nowhere to go, but a script that may change that."""
-    if len(page.body_text) >= _NO_TEXT_CHARS or page.tree.css_first(_SOMETHING) is not None:
+    """Return whether the page has no text, media or links, but a script that may add them."""
+    if len(page.body_text) >= _NO_TEXT_CHARS or page.tree.css_first(_VISIBLE) is not None:
         return False
     return any((node.attributes.get("type") or "").lower() in EXECUTED for node in page.tree.css("script"))

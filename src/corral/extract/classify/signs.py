@@ -1,4 +1,4 @@
-"""The signs of an answer, each computed at most once and in time linear in the size of the document."""
+"""The signs of a response, each computed at most once and in time linear in the size of the document."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,18 +11,18 @@ from corral.extract.classify.phrases import is_odd, plain_text
 from corral.extract.lazy import lazy_property
 from corral.extract.page import GUARD_WORDS, SCRIPT_WORDS, Page, normalize_space
 
-MAX_LOOKED_AT_CHARS = 2_000_000
-# Text outside links, menus and buttons. A block page that explains itself at length has some 700 characters.
+MAX_EXAMINED_CHARS = 2_000_000
+# Characters of text outside links, menus and buttons. Even a verbose block page has only about 700.
 LITTLE_PROSE_CHARS = 700
 LONG_PROSE_CHARS = 1_500
 _NOT_PROSE = frozenset(
     ("a", "aside", "button", "dialog", "footer", "head", "header", "label", "nav", "noscript", "option", "script")
 ) | frozenset(("select", "style", "svg", "template", "textarea", "title"))
 _MAX_PARAGRAPHS = 100
-# Of a page that is made of nothing else.
-_MAX_LOOKED_AT = 5_000
+# Limits for pages that consist of nothing but such elements.
+_MAX_ELEMENTS = 5_000
 _MAX_NODES = 300_000
-# A form or widget in one of these stands beside the content, not in its place.
+# A form or widget in one of these is beside the content and does not replace it.
 _BESIDE = frozenset(("aside", "dialog", "footer", "header", "nav", "noscript", "template"))
 
 WIDGETS = (
@@ -47,14 +47,14 @@ CHALLENGE_SCRIPT = re.compile(
 )
 # These also run on pages that were let through.
 WATCHING_SCRIPT = re.compile(r"_Incapsula_Resource|\.awswaf\.com/|/ddos-guard/")
-_LOGIN_PLACES = frozenset(
+_LOGIN_SEGMENTS = frozenset(
     ("auth", "authenticate", "authorize", "authwall", "cas", "idp", "log-in", "log_in", "login", "logon", "oauth")
 ) | frozenset(("oauth2", "saml", "sign-in", "sign_in", "signin", "sso", "user-login", "wp-login"))
-_ACCOUNT_PLACES = _LOGIN_PLACES | frozenset(
+_ACCOUNT_SEGMENTS = _LOGIN_SEGMENTS | frozenset(
     ("join", "password", "register", "registration", "sign-up", "sign_up", "signup")
 )
 _LOGIN_HOSTS = ("accounts.", "auth.", "id.", "idp.", "login.", "signin.", "sso.")
-_GONE_PLACES = frozenset(("404", "error", "error404", "not-found", "not_found", "notfound", "page-not-found"))
+_NOT_FOUND_SEGMENTS = frozenset(("404", "error", "error404", "not-found", "not_found", "notfound", "page-not-found"))
 _CONTENT_TYPES = (
     r"\w{0,30}Article|BlogPosting|\w{0,30}Posting|Product|ProductGroup|Offer|Recipe|Event|Book|Movie|TVSeries|Dataset"
     r"|VideoObject|MusicAlbum|Course|FAQPage|QAPage|HowTo|LocalBusiness|Restaurant|Hotel|Person|SoftwareApplication|Review"
@@ -66,7 +66,7 @@ _FILLED_IN = frozenset(("", "date", "email", "file", "number", "password", "sear
 
 @dataclass(frozen=True, slots=True)
 class ClassifierInput:
-    """What came back, as far as it can be judged. Header names are in lower case."""
+    """The parts of a response that the classification uses. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -75,39 +75,39 @@ class ClassifierInput:
     requested_url: str
     text: str  # decoded
     title: str | None = None
-    wants_title_only: bool = False  # which every page has, whatever it is
+    wants_title_only: bool = False  # a title proves nothing: every page has one
 
 
 class Signs:
-    def __init__(self, answer: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
-        self.answer = answer
+    def __init__(self, response: ClassifierInput, fields_missing: tuple[str, ...], parsed: Page | None = None) -> None:
+        self.response = response
         self.fields_missing = fields_missing
         self._parsed = parsed
 
     @lazy_property
     def html(self) -> str:
-        return self.answer.text[:MAX_LOOKED_AT_CHARS]
+        return self.response.text[:MAX_EXAMINED_CHARS]
 
     @lazy_property
     def source(self) -> bytes:
         return self._parsed.source if self._parsed is not None else self.html.encode("utf-8", "replace").lower()
 
     @lazy_property
-    def names_a_guard(self) -> bool:
-        """Most pages do not, and need not be searched for what one of those words stands in."""
+    def mentions_bot_detection(self) -> bool:
+        """Whether the page mentions a bot detection. Most pages do not, and need no search for its elements."""
         return self._mentions(GUARD_WORDS)
 
     def _mentions(self, words: tuple[bytes, ...]) -> bool:
-        """A page with an odd title is looked through in any case: words can be written in other ways."""
+        """Return whether to search the page; always if its title is odd, because markup can disguise the words."""
         return self.has_odd_title or not self.page.mentioned.isdisjoint(words)
 
     @lazy_property
     def page(self) -> Page:
-        return self._parsed or Page(self.html, self.answer.final_url)
+        return self._parsed or Page(self.html, self.response.final_url)
 
     @lazy_property
     def title(self) -> str | None:
-        return self.answer.title or self.page.title
+        return self.response.title or self.page.title
 
     @lazy_property
     def headings(self) -> tuple[str, ...]:
@@ -119,12 +119,12 @@ class Signs:
 
     @lazy_property
     def _first_words(self) -> list[str]:
-        return _so_much_of(self._pieces, LITTLE_PROSE_CHARS)
+        return _take_chars(self._pieces, LITTLE_PROSE_CHARS)
 
     @lazy_property
     def _beginning(self) -> list[str]:
         more = LONG_PROSE_CHARS - sum(map(len, self._first_words))
-        return [*self._first_words, *_so_much_of(self._pieces, more)]
+        return [*self._first_words, *_take_chars(self._pieces, more)]
 
     @lazy_property
     def _has_long_beginning(self) -> bool:
@@ -132,16 +132,16 @@ class Signs:
 
     @lazy_property
     def has_long_paragraphs(self) -> bool:
-        """Most pages with much to read have it in paragraphs, and few of those are enough to know."""
+        """Whether the first paragraphs hold long prose: true for most pages with much text, and cheap to find out."""
         chars = 0
-        places: dict[int, bool] = {}  # by element, whether what stands in it is prose
+        prose_by_id: dict[int, bool] = {}  # by the id of an element, whether text in it is prose
         may_hide = b"hidden" in self.page.mentioned
         for node in self.page.elements("p")[:_MAX_PARAGRAPHS]:
             above = node.parent
             is_hidden = may_hide and "hidden" in node.attributes
-            if above is None or is_hidden or not _is_prose(above, places, may_hide=may_hide):
+            if above is None or is_hidden or not _is_prose(above, prose_by_id, may_hide=may_hide):
                 continue
-            # Of the paragraph itself, not of the links and the like in it: there is no less than that.
+            # Only the paragraph's own text, without links and other elements: a lower bound of its prose.
             chars += len(normalize_space(node.text(deep=False)) or "")
             if chars >= LONG_PROSE_CHARS:
                 return True
@@ -153,19 +153,19 @@ class Signs:
 
     @lazy_property
     def prose(self) -> str:
-        """The first of what there is to read, in the writing of the patterns; enough to tell little from long."""
+        """The beginning of the prose in the form of the patterns, long enough to tell little prose from long."""
         more = 2 * LONG_PROSE_CHARS - sum(map(len, self._beginning))
-        return plain_text(" ".join([*self._beginning, *_so_much_of(self._pieces, more)]))
+        return plain_text(" ".join([*self._beginning, *_take_chars(self._pieces, more)]))
 
     @lazy_property
     def has_little_prose(self) -> bool:
-        # The writing of the patterns makes no text shorter.
+        # plain_text never shortens a text, so the length of the raw pieces is enough to decide.
         is_some = self.has_long_paragraphs or sum(map(len, self._first_words)) >= LITTLE_PROSE_CHARS
         return not is_some and len(self.prose) < LITTLE_PROSE_CHARS
 
     @lazy_property
     def has_long_prose(self) -> bool:
-        # Nearly every page has long prose, and then its words are not needed.
+        # Nearly every page has a long beginning, and then its prose need not be collected.
         return self._has_long_beginning or len(self.prose) >= LONG_PROSE_CHARS
 
     def first(self, selector: str) -> LexborNode | None:
@@ -173,8 +173,8 @@ class Signs:
 
     @lazy_property
     def widget(self) -> LexborNode | None:
-        """Something to be solved that stands in the middle of the page."""
-        if not self.names_a_guard:
+        """A captcha widget in the main part of the page."""
+        if not self.mentions_bot_detection:
             return None
         return next((node for node in self.page.tree.css(WIDGETS)[:20] if not _is_beside(node)), None)
 
@@ -185,19 +185,19 @@ class Signs:
 
     @lazy_property
     def has_other_inputs(self) -> bool:
-        """Something a person fills in that is not part of a captcha."""
-        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_LOOKED_AT])
+        """Whether the page has inputs that are not part of a captcha."""
+        return any(_is_filled_in(node) for node in self.page.tree.css("input, textarea, select")[:_MAX_ELEMENTS])
 
     @lazy_property
     def submit_labels(self) -> tuple[str, ...]:
         buttons = self.page.tree.css("button")[:50]
         inputs = self.page.tree.css("input[type=submit i]")[:50]
-        said = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
-        return tuple(text[:100] for text in said if text)
+        labels = [self.page.text_of(node) for node in buttons] + [node.attributes.get("value") for node in inputs]
+        return tuple(text[:100] for text in labels if text)
 
     @lazy_property
     def _scripts(self) -> list[LexborNode]:
-        return self.page.tree.css("script")[:_MAX_LOOKED_AT] if self._mentions(SCRIPT_WORDS) else []
+        return self.page.tree.css("script")[:_MAX_ELEMENTS] if self._mentions(SCRIPT_WORDS) else []
 
     def in_scripts(self, pattern: re.Pattern[str]) -> str | None:
         for node in self._scripts:
@@ -208,7 +208,7 @@ class Signs:
 
     @lazy_property
     def content_mark(self) -> str | None:
-        """The page's own statement that it is an article, a product, a listing."""
+        """The content type that the page declares in JSON-LD, microdata or og:type, such as an article or a product."""
         described = self.page.tree.css('script[type="application/ld+json" i]')[:50] if b"ld+json" in self.source else []
         for node in described:
             if found := _LD_TYPE.search(node.text(deep=True) or ""):
@@ -231,13 +231,13 @@ class Signs:
 
     @lazy_property
     def is_noindex(self) -> bool:
-        if "noindex" in self.answer.headers.get("x-robots-tag", "").lower():
+        if "noindex" in self.response.headers.get("x-robots-tag", "").lower():
             return True
         return b"noindex" in self.page.mentioned and "noindex" in self._meta("meta[name=robots i]")
 
     @lazy_property
     def is_listing(self) -> bool:
-        """Much to follow or to look at, though little to read."""
+        """Whether the page has many links, images, rows or list items."""
         counts = {"a[href]": (b"<a", 30), "img": (b"<img", 8), "tr": (b"<tr", 8), "li": (b"<li", 40)}
         return any(
             self.source.count(tag) >= count and len(self.page.tree.css(selector)) >= count
@@ -250,10 +250,10 @@ class Signs:
 
     @lazy_property
     def is_blank(self) -> bool:
-        """Nothing to read, to look at or to click."""
-        seen = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
-        seen += "form, input, button, textarea, select"
-        return self.has_little_prose and len(self.prose) < 40 and self.first(seen) is None
+        """Whether the page has nothing to read, to look at or to click."""
+        visible = "a[href], img, picture, video, audio, iframe, frame, object, embed, canvas, svg, table, "
+        visible += "form, input, button, textarea, select"
+        return self.has_little_prose and len(self.prose) < 40 and self.first(visible) is None
 
     @lazy_property
     def root_classes(self) -> str:
@@ -263,62 +263,63 @@ class Signs:
     # -- addresses ---------------------------------------------------------------------------------------
 
     @property
-    def _is_moved(self) -> bool:
-        return self.answer.final_url != self.answer.requested_url
+    def _is_redirected(self) -> bool:
+        return self.response.final_url != self.response.requested_url
 
     @lazy_property
     def _final(self) -> SplitResult:
-        return _split(self.answer.final_url)
+        return _split(self.response.final_url)
 
     @lazy_property
     def _requested(self) -> SplitResult:
-        return _split(self.answer.requested_url)
+        return _split(self.response.requested_url)
 
     @lazy_property
-    def is_login_asked(self) -> bool:
-        return bool(_places(self._requested) & _ACCOUNT_PLACES) or self._requested.netloc.startswith(_LOGIN_HOSTS)
+    def is_login_requested(self) -> bool:
+        return bool(_segments(self._requested) & _ACCOUNT_SEGMENTS) or self._requested.netloc.startswith(_LOGIN_HOSTS)
 
     @lazy_property
-    def is_sent_to_login(self) -> bool:
-        if not self._is_moved:
+    def redirects_to_login(self) -> bool:
+        if not self._is_redirected:
             return False
-        is_there = bool(_places(self._final) & _LOGIN_PLACES) or self._final.netloc.startswith(_LOGIN_HOSTS)
-        return is_there and not self.is_login_asked
+        is_login = bool(_segments(self._final) & _LOGIN_SEGMENTS) or self._final.netloc.startswith(_LOGIN_HOSTS)
+        return is_login and not self.is_login_requested
 
     @lazy_property
-    def is_asked_path_carried(self) -> bool:
-        path = self._requested.path if self._is_moved else ""
+    def carries_requested_path(self) -> bool:
+        path = self._requested.path if self._is_redirected else ""
         return len(path) > 1 and path != self._final.path and path in unquote(self._final.query)
 
     @lazy_property
-    def is_sent_to_dead_end(self) -> bool:
-        return self._is_moved and bool((_places(self._final) - _places(self._requested)) & _GONE_PLACES)
+    def redirects_to_not_found(self) -> bool:
+        return self._is_redirected and bool((_segments(self._final) - _segments(self._requested)) & _NOT_FOUND_SEGMENTS)
 
     @lazy_property
-    def is_sent_home(self) -> bool:
-        if not self._is_moved:
+    def redirects_home(self) -> bool:
+        if not self._is_redirected:
             return False
         return len(self._requested.path) > 1 and self._final.path in ("", "/") and not self._requested.query
 
 
-def _so_much_of(pieces: Iterator[str], chars: int) -> list[str]:
-    taken: list[str] = []
+def _take_chars(pieces: Iterator[str], chars: int) -> list[str]:
+    """Return the next pieces until they have the given number of characters."""
+    prefix: list[str] = []
     while chars > 0 and (piece := next(pieces, None)) is not None:
-        taken.append(piece)
+        prefix.append(piece)
         chars -= len(piece)
-    return taken
+    return prefix
 
 
 def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
-    """In document order, without what lies inside menus, links and scripts."""
-    waiting = [body.iter(include_text=True)] if body is not None else []
-    looked_at = 0
-    while waiting and looked_at < _MAX_NODES:
-        node = next(waiting[-1], None)
+    """Yield the texts outside menus, links and scripts, in document order."""
+    stack = [body.iter(include_text=True)] if body is not None else []
+    visited = 0
+    while stack and visited < _MAX_NODES:
+        node = next(stack[-1], None)
         if node is None:
-            waiting.pop()
+            stack.pop()
             continue
-        looked_at += 1
+        visited += 1
         if node.is_text_node:
             text = node.text_content or ""
             if not text.isspace():
@@ -326,22 +327,25 @@ def _prose_of(body: LexborNode | None, *, may_hide: bool) -> Iterator[str]:
             continue
         tag = node.tag or "-"
         if tag[0] != "-" and tag not in _NOT_PROSE and not (may_hide and "hidden" in node.attributes):
-            waiting.append(node.iter(include_text=True))
+            stack.append(node.iter(include_text=True))
 
 
-def _is_prose(node: LexborNode | None, places: dict[int, bool], *, may_hide: bool) -> bool:
-    """Whether neither this nor anything around it is a menu, a link or the like; asked once for every element."""
-    way: list[int] = []
+def _is_prose(node: LexborNode | None, prose_by_id: dict[int, bool], *, may_hide: bool) -> bool:
+    """Return whether neither an element nor one of its ancestors is a menu, a link or the like.
+
+    `prose_by_id` caches the result for every visited element.
+    """
+    path: list[int] = []
     known: bool | None = None
     while node is not None and known is None:
-        known = places.get(node.mem_id)
+        known = prose_by_id.get(node.mem_id)
         if known is None:
-            way.append(node.mem_id)
+            path.append(node.mem_id)
             if node.tag in _NOT_PROSE or (may_hide and "hidden" in node.attributes):
                 known = False
             node = node.parent
     is_prose = known is not False
-    places.update(dict.fromkeys(way, is_prose))
+    prose_by_id.update(dict.fromkeys(path, is_prose))
     return is_prose
 
 
@@ -367,6 +371,6 @@ def _split(url: str) -> SplitResult:
         return SplitResult("", "", "", "", "")
 
 
-def _places(url: SplitResult) -> frozenset[str]:
-    """The parts of the path, without the endings of files."""
+def _segments(url: SplitResult) -> frozenset[str]:
+    """Return the segments of the path, without file extensions."""
     return frozenset(part.partition(".")[0] for part in url.path.split("/") if part)

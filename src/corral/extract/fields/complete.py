@@ -1,4 +1,4 @@
-"""From a raw value to a typed one, with the problems it has and how sure it is."""
+"""Complete a raw value: convert it to the type of its field and check the rules."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,24 +14,24 @@ _MAX_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class FieldValue:
-    """The value of a field as it is stored, and how it came about."""
+    """The value of a field as it is stored, and its origin."""
 
     value: Any
     raw: Any = None
     source: str = ""
     confidence: float = 0.0
-    problems: tuple[str, ...] = ()  # what the conversion noticed
+    problems: tuple[str, ...] = ()  # of the conversion
     violations: tuple[str, ...] = ()  # of the rules of the field
     dropped: int = 0
 
     def detail(self) -> dict[str, Any]:
-        """What a record keeps beside the value. The raw value is left out where it is the value."""
-        told: dict[str, Any] = {"source": self.source, "confidence": round(self.confidence, 2)}
+        """Return what a record stores beside the value. The raw value is left out if it equals the value."""
+        detail: dict[str, Any] = {"source": self.source, "confidence": round(self.confidence, 2)}
         if self.raw != self.value or type(self.raw) is not type(self.value):
-            told["raw"] = self.raw
+            detail["raw"] = self.raw
         if problems := (*self.violations, *self.problems):
-            told["problems"] = list(problems[:_MAX_PROBLEMS])
-        return told
+            detail["problems"] = list(problems[:_MAX_PROBLEMS])
+        return detail
 
 
 def complete(spec: FieldSpec, raw: RawValue, context: TypeContext) -> FieldValue:
@@ -39,23 +39,25 @@ def complete(spec: FieldSpec, raw: RawValue, context: TypeContext) -> FieldValue
     if is_nothing(raw.value):
         value: list[Any] | None = [] if spec.all else None
         return FieldValue(value, value, raw.source, violations=_check_rules(value, spec), dropped=raw.dropped)
-    made = FieldValue(raw.value, raw.value, raw.source, raw.confidence, dropped=raw.dropped)
+    completed = FieldValue(raw.value, raw.value, raw.source, raw.confidence, dropped=raw.dropped)
     if spec.type is not None:
-        made = _convert(spec, made, context if spec.locale is None else replace(context, language=spec.locale))
-    violations = _check_rules(made.value, spec)
-    return replace(made, violations=violations) if violations else made
+        completed = _convert(
+            spec, completed, context if spec.locale is None else replace(context, language=spec.locale)
+        )
+    violations = _check_rules(completed.value, spec)
+    return replace(completed, violations=violations) if violations else completed
 
 
 def _convert(spec: FieldSpec, found: FieldValue, context: TypeContext) -> FieldValue:
     kind = spec.type or ""
     if isinstance(found.value, list) and kind != "list":
-        each = [convert(value, kind, context) for value in found.value]
-        kept = [one.value for one in each if one.value is not None]
-        confidence = min((one.confidence for one in each if one.value is not None), default=0.0)
-        problems = tuple(f"{place}:{text}" for place, one in enumerate(each) for text in one.problems)
-        return replace(found, value=kept, confidence=found.confidence * confidence, problems=problems)
-    one = convert(found.value, kind, context)
-    return replace(found, value=one.value, confidence=found.confidence * one.confidence, problems=one.problems)
+        results = [convert(value, kind, context) for value in found.value]
+        values = [entry.value for entry in results if entry.value is not None]
+        confidence = min((entry.confidence for entry in results if entry.value is not None), default=0.0)
+        problems = tuple(f"{index}:{text}" for index, entry in enumerate(results) for text in entry.problems)
+        return replace(found, value=values, confidence=found.confidence * confidence, problems=problems)
+    result = convert(found.value, kind, context)
+    return replace(found, value=result.value, confidence=found.confidence * result.confidence, problems=result.problems)
 
 
 def _check_rules(value: Any, spec: FieldSpec) -> tuple[str, ...]:
@@ -63,5 +65,5 @@ def _check_rules(value: Any, spec: FieldSpec) -> tuple[str, ...]:
 
 
 def is_nothing(value: Any) -> bool:
-    """Zero and false are something."""
+    """Return whether a value is None or empty. Zero and False are values."""
     return value is None or (isinstance(value, str | list | dict) and not value)

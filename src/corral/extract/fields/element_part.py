@@ -1,4 +1,4 @@
-"""An element of a tree of libxml2, to be looked for fields in."""
+"""An element of an lxml tree as a source of fields."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -12,16 +12,16 @@ from corral.extract.xml.elements import Elements
 
 class ElementPart:
     def __init__(self, elements: Elements, document: Source, as_document: Callable[[Elements], Source]) -> None:
-        """`as_document` makes a document of an element, in which names can be looked for."""
+        """`as_document` makes a document of an element, in which bare names can be found."""
         self._elements = elements
         self._document = document
         self._as_document = as_document
 
     def find(self, name: str) -> Sequence[FoundValue]:
-        return self._alone.find(name)
+        return self._as_own_document.find(name)
 
     def find_one(self, name: str) -> FoundValue | None:
-        return self._alone.find_one(name)
+        return self._as_own_document.find_one(name)
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
         if spec.jsonpath is not None:
@@ -47,7 +47,7 @@ class ElementPart:
         return self._document.language
 
     @lazy_property
-    def _alone(self) -> Source:
+    def _as_own_document(self) -> Source:
         return self._as_document(self._elements)
 
 
@@ -57,7 +57,7 @@ def parts_of(
     if spec.jsonpath is not None:
         return []
     matches = find_matches(elements, spec)[: MAX_VALUES + 1]
-    return [ElementPart(elements.at(each), document, as_document) for each in matches if hasattr(each, "tag")]
+    return [ElementPart(elements.at(match), document, as_document) for match in matches if hasattr(match, "tag")]
 
 
 def find_matches(elements: Elements, spec: FieldSpec) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Every field that is asked for, filled from a document."""
+"""Fill the fields of a job from a document."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -21,21 +21,21 @@ TOO_LONG = "limit:selector"
 NO_FACTS = KnownFacts()
 # A context entered around each selector of a user, with the index of its field; it may limit the selector's time.
 Guard = Callable[[int], AbstractContextManager[None]]
-_MAX_SAID = 5
-_MANY_ROWS = 2  # a part that more than half of the rows lack is missing
+_MAX_PROBLEMS = 5
+_MANY_ROWS = 2  # a part is missing if more than one row in two lacks it
 
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
     record: dict[str, Any]
     missing: tuple[str, ...]
-    dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were one too many
-    problems: dict[str, str] = field(default_factory=dict)  # by field, why it was not looked for to the end
+    dropped: dict[str, int] = field(default_factory=dict)  # by field, how many values were beyond the limit
+    problems: dict[str, str] = field(default_factory=dict)  # by field, why its search was cut short
     details: dict[str, dict[str, Any]] = field(default_factory=dict)  # by field: see FieldValue.detail
     raw: dict[str, Any] = field(default_factory=dict)
 
 
-def no_guard(_place: int) -> AbstractContextManager[None]:
+def no_guard(_index: int) -> AbstractContextManager[None]:
     return nullcontext()
 
 
@@ -47,21 +47,21 @@ def extract_from(  # noqa: PLR0917 - the parts of one reading
     facts: KnownFacts = NO_FACTS,
     context: TypeContext | None = None,
 ) -> Extraction:
-    """Every asked field is in the record, None (or an empty list) where it was not found or skipped."""
+    """Extract all fields; a field that was not found or is skipped is None or an empty list in the record."""
     source = source_of(document)
     extractor = _Extractor(facts, context or TypeContext(language=source.language))
-    has_xpath = any(_has_xpath(spec) for place, spec in enumerate(fields) if place not in skipped)
+    has_xpath = any(_has_xpath(spec) for index, spec in enumerate(fields) if index not in skipped)
     unsearchable = has_xpath and not source.can_be_searched()
-    problems = {fields[place].name: TOO_LONG for place in sorted(skipped)}
+    problems = {fields[index].name: TOO_LONG for index in sorted(skipped)}
     values: dict[str, FieldValue] = {}
-    for place, spec in enumerate(fields):
+    for index, spec in enumerate(fields):
         if spec.is_code:
             continue
         found = FieldValue([] if spec.all else None)
         if unsearchable and _has_xpath(spec):
             problems[spec.name] = TOO_LONG
-        elif place not in skipped:
-            with guard(place) if _has_selector(spec) else nullcontext():
+        elif index not in skipped:
+            with guard(index) if _has_selector(spec) else nullcontext():
                 try:
                     found = extractor.fill(source, spec)
                 except TooWide:
@@ -71,7 +71,7 @@ def extract_from(  # noqa: PLR0917 - the parts of one reading
 
 
 def _has_xpath(spec: FieldSpec) -> bool:
-    # Most fields are one recipe, and there are many pages.
+    # Check the common case of a single recipe first: this runs for every field of every page.
     return bool(spec.xpath) or (_is_nested(spec) and any(each.xpath for each in walk([spec])))
 
 
@@ -88,26 +88,27 @@ def _is_nested(spec: FieldSpec) -> bool:
 def extraction_of(
     fields: Sequence[FieldSpec], values: Mapping[str, FieldValue], problems: Mapping[str, str] | None = None
 ) -> Extraction:
-    record = {name: each.value for name, each in values.items()}
-    said = dict(problems or {})
-    for name, each in values.items():
-        if each.violations:
-            said.setdefault(name, RULE + "; ".join(each.violations[:_MAX_SAID]))
-        elif each.problems and is_nothing(each.value):
-            said.setdefault(name, "; ".join(each.problems[:_MAX_SAID]))
+    """Return the extraction of completed values; `problems` take precedence over those of the values."""
+    record = {name: found.value for name, found in values.items()}
+    all_problems = dict(problems or {})
+    for name, found in values.items():
+        if found.violations:
+            all_problems.setdefault(name, RULE + "; ".join(found.violations[:_MAX_PROBLEMS]))
+        elif found.problems and is_nothing(found.value):
+            all_problems.setdefault(name, "; ".join(found.problems[:_MAX_PROBLEMS]))
     missing = [path for spec in fields if not spec.optional for path in _missing(spec, record[spec.name])]
     return Extraction(
         record,
         tuple(missing),
-        {name: each.dropped for name, each in values.items() if each.dropped},
-        said,
-        {name: each.detail() for name, each in values.items() if each.source},
-        {name: each.raw for name, each in values.items()},
+        {name: found.dropped for name, found in values.items() if found.dropped},
+        all_problems,
+        {name: found.detail() for name, found in values.items() if found.source},
+        {name: found.raw for name, found in values.items()},
     )
 
 
 def _missing(spec: FieldSpec, value: Any) -> list[str]:
-    """The field, or the parts that its object lacks; of a list of objects, those that more than half of them lack."""
+    """Return the field if it has no value, else the parts that its object, or most objects of its list, lack."""
     if is_nothing(value):
         return [spec.name]
     if not spec.fields:
@@ -136,20 +137,23 @@ def source_of(document: Page | Source) -> Source:
 def fill_from_raw(
     fields: Sequence[FieldSpec], raw: Mapping[str, Any], facts: KnownFacts, context: TypeContext
 ) -> Extraction:
-    """The same record from raw values that are known already, such as those of an API call."""
+    """Fill the fields from known raw values, such as those of an API call."""
     extractor = _Extractor(facts, context)
     return extraction_of(fields, {spec.name: extractor.fill_known(spec, raw) for spec in fields})
 
 
 class _Extractor:
-    """Fills fields; what it knows of the page is the same for all of them."""
+    """Fills fields with the facts and the type context of one page."""
 
     def __init__(self, facts: KnownFacts, context: TypeContext) -> None:
         self._facts = facts
         self._context = context
 
     def fill(self, source: Source, spec: FieldSpec) -> FieldValue:
-        """The value of the first recipe that gives one of the right type and within the rules; else of the first."""
+        """Return the value of the first recipe that yields a valid one.
+
+        If none does, return the first value that breaks a rule, else the empty result of the first recipe.
+        """
         first: FieldValue | None = None
         for recipe in (spec, *spec.fallbacks):
             found = self._fill_by(source, spec, recipe)
@@ -168,42 +172,42 @@ class _Extractor:
     def _fill_objects(self, source: Source, spec: FieldSpec) -> FieldValue:
         parts = source.find_parts(spec)
         chosen = parts[:MAX_VALUES] if spec.all else _nth(parts, spec.nth)
-        rows = [{part.name: self.fill(each, part) for part in spec.fields} for each in chosen]
-        # What has none of the parts is no object: the head of a table, an advertisement between the cards.
+        rows = [{part.name: self.fill(match, part) for part in spec.fields} for match in chosen]
+        # A match without any of the parts is no object: the head of a table, an advertisement between the cards.
         names = [part.name for part in spec.fields if part.depends_on_page]  # a constant is in every row
-        kept = [row for row in rows if not all(is_nothing(row[name].value) for name in names)]
-        return _objects_value(spec, kept, dropped=max(0, len(parts) - MAX_VALUES) if spec.all else 0)
+        objects = [row for row in rows if not all(is_nothing(row[name].value) for name in names)]
+        return _objects_value(spec, objects, dropped=max(0, len(parts) - MAX_VALUES) if spec.all else 0)
 
     def fill_known(self, spec: FieldSpec, raw: Mapping[str, Any]) -> FieldValue:
         if spec.const is not None or spec.page is not None:
             value = spec.const if spec.const is not None else self._facts.values.get(spec.page or "")
             return complete(spec, RawValue(value, "const" if spec.page is None else f"page:{spec.page}"), self._context)
-        known = raw.get(spec.name)
+        raw_value = raw.get(spec.name)
         if not spec.fields:
-            return complete(spec, RawValue(known, "api"), self._context)
-        objects = known if isinstance(known, list) else [known] if isinstance(known, Mapping) else []
+            return complete(spec, RawValue(raw_value, "api"), self._context)
+        objects = raw_value if isinstance(raw_value, list) else [raw_value] if isinstance(raw_value, Mapping) else []
         return _objects_value(
-            spec, [{part.name: self.fill_known(part, each) for part in spec.fields} for each in objects]
+            spec, [{part.name: self.fill_known(part, entry) for part in spec.fields} for entry in objects]
         )
 
 
 def _nth(parts: Sequence[Source], nth: int | None) -> Sequence[Source]:
-    place = 0 if nth is None else nth - 1 if nth > 0 else nth
-    return [parts[place]] if -len(parts) <= place < len(parts) else []
+    index = 0 if nth is None else nth - 1 if nth > 0 else nth
+    return [parts[index]] if -len(parts) <= index < len(parts) else []
 
 
 def _objects_value(spec: FieldSpec, rows: Sequence[Mapping[str, FieldValue]], dropped: int = 0) -> FieldValue:
-    values = [{name: each.value for name, each in row.items()} for row in rows]
-    raw = [{name: each.raw for name, each in row.items()} for row in rows]
-    confidence = min((each.confidence for row in rows for each in row.values() if each.source), default=0.0)
-    cells = [(f"{place}.{name}", each) for place, row in enumerate(rows) for name, each in row.items()]
-    problems = tuple(f"{where}:{text}" for where, each in cells for text in each.problems)
-    violations = tuple(f"{where}:{text}" for where, each in cells for text in each.violations)
+    values = [{name: cell.value for name, cell in row.items()} for row in rows]
+    raw = [{name: cell.raw for name, cell in row.items()} for row in rows]
+    confidence = min((cell.confidence for row in rows for cell in row.values() if cell.source), default=0.0)
+    cells = [(f"{index}.{name}", cell) for index, row in enumerate(rows) for name, cell in row.items()]
+    problems = tuple(f"{path}:{text}" for path, cell in cells for text in cell.problems)
+    violations = tuple(f"{path}:{text}" for path, cell in cells for text in cell.violations)
     if spec.all:
         return FieldValue(values, raw, source_name(spec), confidence, problems, violations, dropped)
     if not values:
         return FieldValue(None)
-    # Of one object the number of its row says nothing.
+    # A single object needs no row number in its problems.
     notes = tuple(text.partition(".")[2] for text in problems)
     broken = tuple(text.partition(".")[2] for text in violations)
     return FieldValue(values[0], raw[0], source_name(spec), confidence, notes, broken)

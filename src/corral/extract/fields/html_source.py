@@ -1,4 +1,4 @@
-"""A page of HTML, and a part of one."""
+"""An HTML page, and an element of one, as sources of fields."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from corral.extract.names.named_values import NamedValues
     from corral.extract.xml.elements import Elements
 
-# A parser drops these elements where what they belong to is not around them.
-_AROUND = {
+# The HTML parser drops these elements unless they are inside the table elements they belong to.
+_TABLE_CONTEXT = {
     "tr": ("<table><tbody>", "</tbody></table>"),
     "td": ("<table><tbody><tr>", "</tr></tbody></table>"),
     "th": ("<table><tbody><tr>", "</tr></tbody></table>"),
@@ -26,13 +26,13 @@ _AROUND = {
 }
 
 
-# Where a part of a page has what the head of a page would say.
+# Selectors for names that a page has in its head: an element of a page has no head.
 _LINK = "a[href]"
 _IN_PARTS = {
     **dict.fromkeys(("title", "name", "headline"), ("h1, h2, h3, h4, h5, h6", "[class*=title i], [class*=name i]")),
     "url": (_LINK,),
 }
-# Where a value lives, when it is not the text.
+# Attributes that hold the value of an element in place of its text.
 _MACHINE_ATTRIBUTES = ("content", "datetime", "href", "src", "value")
 _PART_CONFIDENCE = 0.8
 
@@ -100,7 +100,7 @@ class HtmlSource:
 
     def _document_of(self, elements: "Elements") -> Source:
         tag = elements.root.tag
-        return HtmlSource(Page(_with_around(tag, elements.markup()), self._page.base_url))
+        return HtmlSource(Page(_wrap_table_part(tag, elements.markup()), self._page.base_url))
 
     def _own_values(self, spec: FieldSpec) -> Iterator[Any]:  # noqa: ARG002 - a page has no attributes
         yield self._page.body_text
@@ -115,7 +115,7 @@ class HtmlSource:
 
 
 class HtmlPart(HtmlSource):
-    """An element of a page: selectors match inside it, names are looked for in what it holds."""
+    """An element of a page: selectors match inside it, and bare names are searched in its content."""
 
     def __init__(self, node: LexborNode, page: Page) -> None:
         self._page = page
@@ -128,7 +128,7 @@ class HtmlPart(HtmlSource):
         return next(iter(self._find_own(name)), None) or super().find_one(name)
 
     def _find_own(self, name: str) -> list[FoundValue]:
-        """What a card of a list shows: its heading and its link, or what microdata names. It has no head of its own."""
+        """Find what a card of a list shows: a microdata property, or its heading and its link."""
         selectors = [f'[itemprop~="{name}"]'] if name.isidentifier() else []
         selectors += _IN_PARTS.get(canonical(name), ())
         for selector in selectors:
@@ -144,7 +144,7 @@ class HtmlPart(HtmlSource):
 
     @property
     def _named_page(self) -> Page:
-        return Page(_with_around(self._node.tag, self._node.html), self._page.base_url)
+        return Page(_wrap_table_part(self._node.tag, self._node.html), self._page.base_url)
 
     @lazy_property
     def language(self) -> str | None:
@@ -168,8 +168,8 @@ class HtmlPart(HtmlSource):
 
     @lazy_property
     def _elements(self) -> "Elements | None":
-        """With the element itself as the root, so that `./td` and `.//a` start there."""
-        elements = _elements_of(_with_around(self._node.tag, self._node.html))
+        """A tree with the element itself as the root, so that `./td` and `.//a` start there."""
+        elements = _elements_of(_wrap_table_part(self._node.tag, self._node.html))
         return None if elements is None else elements.below(self._node.tag or "")
 
 
@@ -182,8 +182,8 @@ def _elements_of(markup: str) -> "Elements | None":
         return None
 
 
-def _with_around(tag: str | None, markup: str | None) -> str:
-    before, after = _AROUND.get(tag or "", ("", ""))
+def _wrap_table_part(tag: str | None, markup: str | None) -> str:
+    before, after = _TABLE_CONTEXT.get(tag or "", ("", ""))
     return f"{before}{markup or ''}{after}"
 
 

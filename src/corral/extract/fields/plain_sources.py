@@ -1,4 +1,4 @@
-"""Documents without elements: JSON, and plain text."""
+"""Documents without elements, JSON and plain text, as sources of fields."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _CONFIDENCE = 0.9
 
 
 class JsonSource:
-    """A JSON document, or a value in it: paths lead anywhere, names are looked up among its keys."""
+    """A JSON document or a value in it: paths select anywhere, bare names are looked up among the top-level keys."""
 
     def __init__(self, value: Any, text: str | None = None) -> None:
         self._value = value
@@ -70,7 +70,7 @@ class JsonSource:
 
 
 class TextSource:
-    """A plain text has no fields but itself."""
+    """A plain text, whose only field is the text itself."""
 
     def __init__(self, text: str) -> None:
         self._text = text

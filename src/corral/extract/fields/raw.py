@@ -1,4 +1,4 @@
-"""The raw value of a field: what one recipe finds, as the document has it."""
+"""Find the raw value of a field: what one recipe selects, as the document has it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,12 +13,12 @@ from corral.extract.names.found import EVERY, MAX_VALUES, FoundValue
 from corral.extract.names.words.text import plain
 from corral.extract.selectors.patterns import search_text
 
-_CERTAIN = 1.0  # the user said where it is
+_CERTAIN = 1.0  # the user wrote the selector
 
 
 @dataclass(frozen=True, slots=True)
 class RawValue:
-    """`source` says where it was found; `dropped` counts the values beyond those that are kept."""
+    """A value with the source where it was found; `dropped` counts the values beyond the limit."""
 
     value: Any
     source: str
@@ -42,7 +42,7 @@ def page_facts(url: str, requested_url: str, status: int | None, now: datetime) 
 
 
 def find_raw(source: Source, spec: FieldSpec, facts: KnownFacts) -> RawValue:
-    """What the field's own recipe finds, without its fallbacks; not for fields that are objects."""
+    """Return what the field's own recipe finds, without its fallbacks. Not for fields that are objects."""
     if spec.const is not None:
         return RawValue(spec.const, "const")
     if spec.page is not None:
@@ -60,29 +60,29 @@ def find_raw(source: Source, spec: FieldSpec, facts: KnownFacts) -> RawValue:
 def _by_name(source: Source, spec: FieldSpec) -> RawValue:
     name = spec.bare or spec.name
     if not spec.takes_all:
-        one = source.find_one(name)
-        return NOTHING if one is None else RawValue(one.value, one.source, one.confidence)
+        best = source.find_one(name)
+        return NOTHING if best is None else RawValue(best.value, best.source, best.confidence)
     found: Sequence[FoundValue] = source.find(name)
-    values: list[Any] = [each.value for each in found]
+    values: list[Any] = [entry.value for entry in found]
     if len(values) == 1 and isinstance(values[0], list):
-        values = values[0]  # of a JSON document
+        values = values[0]  # a JSON document has the list under one key
     picked = _pick(values, spec)
     dropped = 0
     if spec.all and len(values) >= MAX_VALUES and plain(name) in EVERY:
         dropped = max(0, source.count(spec) - MAX_VALUES)
     if not found:
         return RawValue(picked, "", 0.0)
-    chosen = next((each for each in found if each.value is picked), found[0])
+    chosen = next((entry for entry in found if entry.value is picked), found[0])
     return RawValue(picked, chosen.source, chosen.confidence, dropped)
 
 
 def search_values(found: Iterator[Any], regex: str | None, limit: int) -> list[Any]:
-    """What was found, or what the pattern finds in it."""
+    """Return the found values, or the matches of the pattern in them, up to the limit."""
     if not regex:
         return list(islice(found, limit))
     values: list[Any] = []
-    for each in found:
-        text = each if isinstance(each, str) else display_text(each) or ""
+    for value in found:
+        text = value if isinstance(value, str) else display_text(value) or ""
         values += search_text(regex, text, limit)
         if len(values) >= limit:
             break
@@ -94,12 +94,12 @@ def _pick(values: list[Any], spec: FieldSpec) -> Any:
         return values[:MAX_VALUES]
     if spec.join is not None:
         return spec.join.join(filter(None, map(display_text, values[:MAX_VALUES]))) or None
-    place = 0 if spec.nth is None else spec.nth - 1 if spec.nth > 0 else spec.nth
-    return values[place] if -len(values) <= place < len(values) else None
+    index = 0 if spec.nth is None else spec.nth - 1 if spec.nth > 0 else spec.nth
+    return values[index] if -len(values) <= index < len(values) else None
 
 
 def source_name(spec: FieldSpec) -> str:
-    """The recipe in one line."""
+    """Return the recipe as one line."""
     for kind in ("css", "xpath", "jsonpath"):
         if getattr(spec, kind):
             return f"{kind}:{getattr(spec, kind)}{f'@{spec.attr}' if spec.attr else ''}"

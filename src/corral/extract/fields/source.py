@@ -1,4 +1,4 @@
-"""What fields are looked for in: a document, or a part of it."""
+"""The interface of a document, or of a part of one, in which fields are found."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -9,32 +9,35 @@ from corral.extract.names.found import FoundValue
 
 class Source(Protocol):
     def find(self, name: str) -> Sequence[FoundValue]:
-        """What it says about itself under this name, the best first."""
+        """Return the values for a bare name, the best first."""
         ...
 
     def find_one(self, name: str) -> FoundValue | None:
-        """The same for a field that takes one value: several authors are one text."""
+        """Return the value for a field that takes one: several authors are joined to one text."""
         ...
 
     def find_values(self, spec: FieldSpec) -> Iterator[Any]:
-        """What is where the recipe says to look; without a selector, its text or its own attribute."""
+        """Yield what the selector of the recipe matches; without a selector, the text or an attribute of the source."""
         ...
 
     def find_parts(self, spec: FieldSpec) -> "Sequence[Source]":
-        """What the selector matches, each to be looked for fields in; without a selector, itself."""
+        """Return what the selector matches, each as a source of fields; without a selector, the source itself."""
         ...
 
     def count(self, spec: FieldSpec) -> int:
-        """How many elements, or values, its selector matches."""
+        """Return how many elements or values the selector matches."""
         ...
 
     def absolute(self, reference: str) -> str: ...
 
     def can_be_searched(self) -> bool:
-        """Whether it has a tree for XPath. Made at the first time: it is the document's time, not that of a field."""
+        """Return whether the source has a tree for XPath.
+
+        The first call builds the tree, outside the time limit of a single selector.
+        """
         ...
 
     @property
     def language(self) -> str | None:
-        """The language it says it is in."""
+        """The language that the document declares."""
         ...

@@ -1,4 +1,4 @@
-"""A document of XML: a feed, a sitemap, whatever has elements and is no page."""
+"""An XML document that is no page, such as a feed or a sitemap, as a source of fields."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,9 +12,9 @@ from corral.extract.names.keys import canonical
 from corral.extract.names.words.text import plain
 from corral.extract.page import normalize_space
 from corral.extract.url_joiner import join_url
-from corral.extract.xml.elements import Elements, outermost, text_of
+from corral.extract.xml.elements import Elements, breadth_first, text_of
 
-# What feeds and sitemaps call what people ask for; the first that is there is taken.
+# Names of elements in feeds and sitemaps, by bare name; the first that is present is used.
 _NAMES = {
     "description": ("description", "summary", "subtitle"),
     "author": ("author", "creator", "managingeditor"),
@@ -43,14 +43,14 @@ class XmlSource:
         return next(iter(self.values("title")), None)
 
     def values(self, name: str) -> list[str]:
-        """Of the elements of this name, whatever their prefix, those nearest to the root first."""
+        """Return the values of the elements with this name and any prefix, those nearest to the root first."""
         key = plain(name)
-        known = canonical(name)
-        for each in dict.fromkeys((key, *_NAMES.get(known, ()), known)):
-            values = [value for element in self._by_name.get(each, ()) if (value := _element_value(element))]
+        canonical_name = canonical(name)
+        for tag in dict.fromkeys((key, *_NAMES.get(canonical_name, ()), canonical_name)):
+            values = [value for element in self._by_name.get(tag, ()) if (value := _element_value(element))]
             if values:
-                return [self.absolute(value) for value in values] if known in _OF_ADDRESSES else values
-        return [self.text] if known == "text" and self.text else []
+                return [self.absolute(value) for value in values] if canonical_name in _OF_ADDRESSES else values
+        return [self.text] if canonical_name == "text" and self.text else []
 
     def find(self, name: str) -> Sequence[FoundValue]:
         return [FoundValue(value, f"xml:{name}", _CONFIDENCE) for value in self.values(name)]
@@ -92,9 +92,9 @@ class XmlSource:
 
     @lazy_property
     def _by_name(self) -> dict[str, list[Any]]:
-        """At the same depth, names without a prefix come before `media:title` and its like."""
+        """Elements by their local name, the nearest to the root first; then those without a prefix come first."""
         found: dict[str, list[tuple[int, bool, Any]]] = {}
-        for depth, element in outermost(self._elements.root):
+        for depth, element in breadth_first(self._elements.root):
             local = element.tag.rpartition("}")[2].rpartition(":")[2]
             same = found.setdefault(plain(local), [])
             if len(same) < MAX_VALUES:
@@ -103,5 +103,5 @@ class XmlSource:
 
 
 def _element_value(element: Any) -> str | None:
-    """Its text; a link of Atom has its address in an attribute."""
+    """Return the text of an element, or its `href`: a link of Atom has no text."""
     return text_of(element) or normalize_space(element.get("href"))

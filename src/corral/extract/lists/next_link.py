@@ -1,4 +1,4 @@
-"""The link to the next page of a list, by what it is called."""
+"""Find the link to the next page of a list, by its label."""
 
 import re
 from collections.abc import Sequence
@@ -7,20 +7,20 @@ from corral.domain.lists.words import NEXT_NAMES, NEXT_SIGNS, NEXT_WORDS
 from corral.extract.lists.page_links import PageLink
 
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-# How sure each sign is; below the last the link is not taken.
+# Ratings of the signs of a next link, the most reliable first.
 REL, WORD, NAME, SIGN = 4, 3, 2, 1
 _MAX_WORD_CHARS = 25
 
 
 def find_next_link(links: Sequence[PageLink]) -> tuple[PageLink, int] | None:
-    """Return the surest link and how sure it is; of equal ones the last, because pagers stand below their list."""
-    rated = [(rate_next_link(each), index, each) for index, each in enumerate(links)]
-    best = max(rated, key=lambda each: each[:2], default=None)
+    """Return the link with the best rating, and the rating; of equal ones the last: pagers are below their list."""
+    rated = [(rate_next_link(link), index, link) for index, link in enumerate(links)]
+    best = max(rated, key=lambda entry: entry[:2], default=None)
     return None if best is None or best[0] == 0 else (best[2], best[0])
 
 
 def rate_next_link(link: PageLink) -> int:
-    """0 for a link that is none."""
+    """Return the rating of a link; 0 if it does not lead to the next page."""
     if "next" in link.rel:
         return REL
     if any(_words_of(text) in NEXT_WORDS for text in (link.text, *link.labels) if text):

@@ -1,4 +1,4 @@
-"""Numbered pages of a list: which number of their addresses counts, and by how much it grows."""
+"""Find the numbered pages of a list: which number in their URLs counts them, and its step."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ class NumberedPages:
     step: int
     own: int
     last: int
-    urls: dict[int, str]  # by number, as they are linked
+    urls: dict[int, str]  # the linked pages, by number
     has_labels: bool
 
     @property
@@ -48,20 +48,20 @@ class NumberedPages:
 
 @dataclass(slots=True)
 class _Group:
-    """Links whose addresses differ in one number only."""
+    """Links whose URLs differ in one number only."""
 
     counter: PageCounter
     urls: dict[int, str] = field(default_factory=dict)
-    labels: dict[int, int] = field(default_factory=dict)  # by label, the number in the address
+    labels: dict[int, int] = field(default_factory=dict)  # by label, the number in the URL
     in_paging: int = 0
 
 
 def find_numbered_pages(
     url: str, links: Sequence[PageLink], items: frozenset[str], known_slot: str = ""
 ) -> NumberedPages | None:
-    """Return the pages that the links of a list page count; None where they count none.
+    """Return the numbered pages among the links of a list page; None if there are none.
 
-    `url` is the page's own address, `items` the keys of its items, `known_slot` what earlier pages were counted by.
+    `url` is the page's own URL, `items` has the keys of its items, `known_slot` is the slot that counted earlier pages.
     """
     found = [pages for group in _group(url, links, items) if (pages := _read_group(url, group, known_slot)) is not None]
     return max(found, key=_rank, default=None)
@@ -73,22 +73,22 @@ def _rank(pages: NumberedPages) -> tuple[bool, bool, int]:
 
 def _group(url: str, links: Sequence[PageLink], items: frozenset[str]) -> Iterable[_Group]:
     groups: dict[str, _Group] = {}
-    for each in links:
-        if each.link.key in items:
+    for page_link in links:
+        if page_link.link.key in items:
             continue
-        for counter in counters_in(each.link.url):
+        for counter in counters_in(page_link.link.url):
             if counter.is_other_name or not _is_beside(url, counter) or len(groups) >= _MAX_GROUPS:
                 continue
             group = groups.setdefault(counter.template, _Group(counter))
-            group.urls.setdefault(counter.value, each.link.url)
-            group.in_paging += each.is_in_paging
-            if (label := _label_of(each, counter)) is not None:
+            group.urls.setdefault(counter.value, page_link.link.url)
+            group.in_paging += page_link.is_in_paging
+            if (label := _label_of(page_link, counter)) is not None:
                 group.labels.setdefault(label, counter.value)
     return groups.values()
 
 
 def _label_of(link: PageLink, counter: PageCounter) -> int | None:
-    """The page number that the link shows: `2`, `[2]`, `Page 2`."""
+    """Return the page number in the label of a link, such as `2`, `[2]` or `Page 2`."""
     text = link.text.strip("[](){}·•|. \xa0")
     match = _LABEL.fullmatch(text)
     if match is None and counter.is_page_name:
@@ -97,7 +97,7 @@ def _label_of(link: PageLink, counter: PageCounter) -> int | None:
 
 
 def _is_beside(url: str, counter: PageCounter) -> bool:
-    """The address belongs to the same list as `url`: the same path, with a number or without."""
+    """Return whether a counted URL belongs to the same list as `url`: the same path, with a number or without."""
     path, template_path = url.partition("?")[0], counter.template.partition("?")[0]
     if counter.slot.startswith("?"):
         return _bare(path) == _bare(template_path)
@@ -139,7 +139,7 @@ def _is_same_list(own: PageCounter, counter: PageCounter) -> bool:
 
 
 def _find_rule(group: _Group, own: int | None) -> tuple[int, int] | None:
-    """The number of the first page, and by how much it grows."""
+    """Return the number of the first page, and the step."""
     pairs = sorted(group.labels.items())
     if len(pairs) > 1:
         return _fit(pairs)
@@ -155,7 +155,7 @@ def _find_rule(group: _Group, own: int | None) -> tuple[int, int] | None:
 
 
 def _fit(pairs: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
-    """The line through most of the pairs of label and number."""
+    """Return the first number and the step of the line through most pairs of label and number."""
     slopes: Counter[tuple[int, int]] = Counter()
     for (label, value), (next_label, next_value) in pairwise(pairs):
         step, rest = divmod(next_value - value, next_label - label)
@@ -182,7 +182,7 @@ def _fit_one(label: int, value: int, *, is_offset: bool) -> tuple[int, int] | No
 
 
 def _is_plausible(group: _Group, first: int, step: int, own: int, *, is_numbered: bool) -> bool:
-    """Of a number that is not called after pages: years, sizes and stars are numbers with labels, too."""
+    """Return whether a number without a page name counts pages: years, sizes and stars have labels, too."""
     if max(group.urls) >= _FIRST_YEAR and step == 1 and min(group.urls) >= _FIRST_YEAR:
         return False
     if is_numbered:

@@ -16,21 +16,21 @@ _PAGING = re.compile(r"(?i)pag(?:e|inat|ing|er|ina)|seite|sivu|(?:^|[-_ ])(?:pg|
 
 
 class PageLink(NamedTuple):
-    """A link of the page: its address, its texts, and the class names of itself and of what it stands in."""
+    """A link of the page: its URL, its texts, and the class names of it and its parent."""
 
     link: Link
     text: str
     labels: tuple[str, ...]  # aria-label and title
     rel: frozenset[str]
     names: frozenset[str]  # class names of the link and of its parent
-    is_in_paging: bool  # it stands in an element that is called after paging
+    is_in_paging: bool  # an ancestor is named as a pager
 
 
-def read_page_links(page: Page, base: Target, kept: frozenset[str]) -> list[PageLink]:
-    """All links of the page that could be fetched, in order; of `link` elements those with a rel of next."""
+def read_page_links(page: Page, base: Target, counting_params: frozenset[str]) -> list[PageLink]:
+    """Return all links of the page that can be fetched, in order, after the `link` elements with rel=next."""
     nodes = [*page.tree.css("link[rel~=next i][href]"), *page.tree.css("a[href]")][:_MAX_LINKS]
     nodes = [node for node in nodes if not _is_disabled(node)]
-    links = links_to(base, [_address_of(node) for node in nodes], kept)
+    links = links_to(base, [_address_of(node) for node in nodes], counting_params)
     return [_read(node, link) for node, link in zip(nodes, links, strict=True) if link is not None]
 
 
@@ -71,8 +71,8 @@ def _is_in_paging(node: LexborNode) -> bool:
     for _ in range(_MAX_ANCESTORS):
         if above is None or above.tag in ("body", "html"):
             return False
-        told = above.attributes
-        if any(_PAGING.search(told.get(name) or "") for name in ("class", "id", "aria-label", "role")):
+        attributes = above.attributes
+        if any(_PAGING.search(attributes.get(name) or "") for name in ("class", "id", "aria-label", "role")):
             return True
         above = above.parent
     return False

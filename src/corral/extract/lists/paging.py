@@ -1,4 +1,4 @@
-"""The page that follows a list page, as the pagination of the list finds it."""
+"""Find the page that follows a list page, by the pagination of the list."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,50 +16,53 @@ from corral.extract.page import Page
 
 @dataclass(frozen=True, slots=True)
 class ListContext:
-    """A list page: its own address, what its links are resolved against, and what is known of its list."""
+    """A list page: its own URL, the base of its links, and the known keys of its list."""
 
     url: str
     base: Target
-    lists: frozenset[str]  # keys of this page and of the start pages, which follow no page
+    lists: frozenset[str]  # keys of this page and of the start pages, which are never the next page
     items: frozenset[str]  # keys of the items of this page
-    kept: frozenset[str] = frozenset()
+    counting_params: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class FollowingPages:
-    """`links` has one page, unless a selector takes all its matches."""
+    """The next pages. `links` has one, unless a selector takes all its matches."""
 
     links: tuple[Link, ...] = ()
     mode: PagingMode | None = None
     step: int = 0
     slot: str = ""
-    is_guess: bool = False  # counted on, and linked from nowhere
-    is_end_shown: bool = False  # the same, and the page links to numbered pages before it only
+    is_guess: bool = False  # the number was incremented, and no link leads to the page
+    is_end_shown: bool = False  # a guess, while the page links to lower numbers only
 
 
 NO_PAGE = FollowingPages()
 
 
 def find_following(
-    pagination: Pagination, value: Any, page: Page | None, context: ListContext, place: ListPosition
+    pagination: Pagination, value: Any, page: Page | None, context: ListContext, position: ListPosition
 ) -> FollowingPages:
-    """`value` is what the selector of the pagination found, `place` where the page stands in its list."""
+    """Return the pages after this one.
+
+    `value` is what the selector of the pagination found, `position` the position of the page in its list.
+    """
     if not pagination.finds_links:
         return NO_PAGE
     if pagination.mode is PagingMode.NEXT and pagination.selector is not None:
         return FollowingPages(follow_references(value, context), PagingMode.NEXT)
-    links = read_page_links(page, context.base, context.kept) if page is not None else []
+    links = read_page_links(page, context.base, context.counting_params) if page is not None else []
     links = [each for each in links if _is_same_host(each.link, context)]
     if pagination.mode is PagingMode.NUMBERS:
-        return _count_on(pagination, value, links, context, place)
-    numbered = find_numbered_pages(context.url, links, context.items, place.slot)
+        return _count_on(pagination, value, links, context, position)
+    numbered = find_numbered_pages(context.url, links, context.items, position.slot)
     return _find_next(pagination.mode, links, numbered, context)
 
 
 def follow_references(value: Any, context: ListContext) -> tuple[Link, ...]:
-    """The pages that a selector found: one, unless all matches were asked for."""
-    references = [str(each) for each in (value if isinstance(value, list) else [value]) if each]
-    links = {link.key: link for link in links_to(context.base, references, context.kept) if link is not None}
+    """Return the pages that a selector found: one, or a list if it takes all its matches."""
+    references = [str(entry) for entry in (value if isinstance(value, list) else [value]) if entry]
+    links = {link.key: link for link in links_to(context.base, references, context.counting_params) if link is not None}
     return tuple(link for key, link in links.items() if key not in context.lists)
 
 
@@ -74,7 +77,7 @@ def _find_next(
     found = find_next_link(candidates)
     counted = numbered if mode is PagingMode.AUTO else None
     if found is not None and found[1] < REL and counted is not None and counted.has_labels:
-        # Beside numbers, "next" may skip several pages, or belong to something else on the page.
+        # A "next" link beside page numbers may skip several pages, or belong to something else on the page.
         found = None
     if found is None and (counted is None or counted.next_url is None):
         return NO_PAGE
@@ -89,43 +92,46 @@ def _find_next(
 
 def _follow_number(pages: NumberedPages, context: ListContext, *, is_guess: bool = False) -> FollowingPages:
     url = pages.url_at(pages.next_number)
-    link = link_to(context.base, url, context.kept)
+    link = link_to(context.base, url, context.counting_params)
     if link is None or link.key in context.lists:
         return NO_PAGE
     return FollowingPages((link,), PagingMode.NUMBERS, pages.step, pages.slot, is_guess, is_end_shown=is_guess)
 
 
 def _count_on(
-    pagination: Pagination, value: Any, links: list[PageLink], context: ListContext, place: ListPosition
+    pagination: Pagination, value: Any, links: list[PageLink], context: ListContext, position: ListPosition
 ) -> FollowingPages:
-    """Count to the next page, linked or not: an empty page, a repeated one or a missing one ends the list."""
+    """Increment the page number, linked or not: an empty, repeated or missing page ends the list."""
     if pagination.selector is not None:
         chosen = {link.key for link in follow_references(value, context)}
         links = [each for each in links if each.link.key in chosen]
-    numbered = find_numbered_pages(context.url, links, context.items, place.slot)
+    numbered = find_numbered_pages(context.url, links, context.items, position.slot)
     if pagination.param is None and numbered is not None:
         return _follow_number(numbered, context, is_guess=numbered.next_number > numbered.last)
-    guess = _guess_next(pagination, context.url, place)
+    guess = _guess_next(pagination, context.url, position)
     if guess is None:
         return NO_PAGE
     url, slot, step = guess
-    link = link_to(context.base, url, context.kept)
+    link = link_to(context.base, url, context.counting_params)
     if link is None or link.key in context.lists:
         return NO_PAGE
     is_linked = any(each.link.key == link.key for each in links)
     return FollowingPages((link,), PagingMode.NUMBERS, step, slot, is_guess=not is_linked)
 
 
-def _guess_next(pagination: Pagination, url: str, place: ListPosition) -> tuple[str, str, int] | None:
-    """The address after `url`: by the parameter that the user named, by the count so far, or by its page number."""
+def _guess_next(pagination: Pagination, url: str, position: ListPosition) -> tuple[str, str, int] | None:
+    """Return the URL after `url`, its slot and its step.
+
+    It follows from the parameter that the user named, from the count so far, or from the page number in the URL.
+    """
     if pagination.param is not None:
         step, slot = pagination.step or 1, f"?{pagination.param}"
         counter = counter_in(url, slot)
-        # Without a number, the first page is 1 where pages are counted, and 0 where items are.
+        # Without a number, the first page is 1 if the parameter counts pages, and 0 if it counts items.
         own = counter.value if counter is not None else (1 if step == 1 else 0)
         return add_param(url, pagination.param, own + step), slot, step
-    if place.step and (following := next_address(url, place.slot, place.step)) is not None:
-        return following, place.slot, place.step
+    if position.step and (following := next_address(url, position.slot, position.step)) is not None:
+        return following, position.slot, position.step
     named = [each for each in counters_in(url) if each.is_page_name and not each.is_offset_name]
     if not named:
         return None
@@ -133,11 +139,13 @@ def _guess_next(pagination: Pagination, url: str, place: ListPosition) -> tuple[
 
 
 def _key_of(url: str, context: ListContext) -> str | None:
-    link = link_to(context.base, url, context.kept)
+    link = link_to(context.base, url, context.counting_params)
     return None if link is None else link.key
 
 
-def own_keys(context_url: str, base: Target, starts: tuple[str, ...], kept: frozenset[str]) -> frozenset[str]:
-    """Keys of the addresses under which a list page, or the start of its list, is known."""
+def own_keys(
+    context_url: str, base: Target, starts: tuple[str, ...], counting_params: frozenset[str]
+) -> frozenset[str]:
+    """Return the URL keys of a list page and of the start of its list."""
     targets = (base, *map(parse_target, starts), parse_target(context_url))
-    return frozenset(url_key(target, kept) for target in targets)
+    return frozenset(url_key(target, counting_params) for target in targets)

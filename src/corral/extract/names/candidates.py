@@ -1,4 +1,4 @@
-"""Values of one source for a name, and how sure the best of them is."""
+"""Candidate values for a bare name, one per source, and the confidence of the best."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from corral.extract.names.found import FoundValue
 from corral.extract.names.words.text import fold
 
-# How sure a value of each kind of source is by itself.
+# The confidence of a value by the kind of its source.
 QUALITY = {
     "json-ld": 0.95,
     "microdata": 0.93,
@@ -27,11 +27,11 @@ QUALITY = {
     "markup": 0.5,
     "list": 0.4,
 }
-# Values of the page or of the site are a little less sure than those of the main entity.
+# Values of the page or the site are less reliable than those of the main entity.
 BESIDE_FACTOR = 0.9
 _AGREES = 0.6
 _CONTRADICTS = 0.93
-_MOST = 0.99
+_MAX_CONFIDENCE = 0.99
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class NameCandidate:
 
 
 def rate_candidates(candidates: Sequence[NameCandidate]) -> tuple[FoundValue, ...]:
-    """The values of the first candidate. Other kinds of sources raise its confidence or lower it."""
+    """Return the values of the first candidate. Candidates of other kinds of sources raise or lower its confidence."""
     if not candidates:
         return ()
     best = candidates[0]
@@ -57,13 +57,13 @@ def rate_candidates(candidates: Sequence[NameCandidate]) -> tuple[FoundValue, ..
             continue
         kinds.add(other.kind)
         confidence = 1 - (1 - confidence) * _AGREES if _agree(best, other) else confidence * _CONTRADICTS
-    sure = round(min(_MOST, confidence), 2)
-    return tuple(FoundValue(value, best.source, sure) for value in best.values)
+    rounded = round(min(_MAX_CONFIDENCE, confidence), 2)
+    return tuple(FoundValue(value, best.source, rounded) for value in best.values)
 
 
-def _agree(one: NameCandidate, other: NameCandidate) -> bool:
-    mine, theirs = fold(" ".join(one.values)), fold(" ".join(other.values))
-    if not mine or not theirs:
+def _agree(candidate: NameCandidate, other: NameCandidate) -> bool:
+    own_text, other_text = fold(" ".join(candidate.values)), fold(" ".join(other.values))
+    if not own_text or not other_text:
         return False
-    shorter, longer = sorted((mine, theirs), key=len)
+    shorter, longer = sorted((own_text, other_text), key=len)
     return shorter in longer if len(shorter) >= 8 else shorter == longer

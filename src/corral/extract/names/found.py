@@ -1,4 +1,4 @@
-"""A value that a page gives for a name."""
+"""A value that was found for a bare name."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class FoundValue:
-    """`source` says where it came from (`json-ld:Product.offers.price`), `confidence` how sure it is (0 to 1)."""
+    """A value with its source, such as `json-ld:Product.offers.price`, and its confidence from 0 to 1."""
 
-    value: Any  # text; of a JSON document any value
+    value: Any  # text; any value in a JSON document
     source: str
     confidence: float
 
 
 MAX_VALUES = 10_000
-# How many matches of a selector are tried for one that has a value.
+# How many matches of a selector are tried to find one with a value.
 MAX_TRIED = 100
-# Names for every element of a kind, whatever it is about.
+# Names that mean all elements of a kind on the page.
 EVERY = {"links": "a[href]", "images": "img[src]"}

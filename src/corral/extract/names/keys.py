@@ -1,4 +1,4 @@
-"""The spellings of a name, and the one name for several words."""
+"""The canonical form and the spellings of a bare name."""
 
 import re
 
@@ -9,13 +9,13 @@ _MAX_WORD_CHARS = 64
 
 
 def canonical(name: str) -> str:
-    """The one of several names for the same thing."""
+    """Return the canonical name of several synonyms."""
     key = plain(name)
     return ALIASES.get(key, key)
 
 
 def markup_words(name: str) -> list[str]:
-    """The name as an id or a class may spell it: `cover_price`, `cover-price`."""
+    """Return the spellings of a name in ids and classes: `cover_price`, `cover-price`."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.strip()).lower()
     spellings = (name.strip(), snake, re.sub(r"[\s_]+", "-", snake), re.sub(r"[\s-]+", "_", snake))
     return [word for word in dict.fromkeys(spellings) if _is_word(word)]

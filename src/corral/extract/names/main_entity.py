@@ -1,13 +1,14 @@
-"""Which of the entities of a page the page is about.
+"""Choose the main entity: the one that the page is about.
 
 The rule, in this order:
 
-1. Left out: entities of a list or of related items, parts of another entity (an offer, a rating, an author), and
+1. Leave out entities of a list or of related items, parts of another entity (an offer, a rating, an author), and
    entities that describe the site (WebSite, BreadcrumbList, navigation).
-2. The others have points: for their type (Product, Article, Recipe, Event, JobPosting and so on before places and
-   businesses, those before organizations and persons, those before the page itself), and for evidence: the page names
-   it as its `mainEntity`; its address is that of the page; its name is the heading; `og:type` names its kind.
-3. Of equals, the one that comes first. Several of one type without evidence are a list: then there is no main entity.
+2. Score the others by their type (Product, Article, Recipe, Event, JobPosting and so on before places and businesses,
+   those before organizations and persons, those before the page itself), and by evidence: the page names it as its
+   `mainEntity`; its URL is that of the page; its name is the heading; `og:type` names its kind.
+3. Take the first of those with the highest score. Several of one type without evidence are a list: then there is no
+   main entity.
 """
 
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ _SPECIFIC = (
     )
 )
 _LESSER = _set("VideoObject AudioObject Review ClaimReview CriticReview PodcastSeries Blog FAQPage DataCatalog")
-_PLACES = _set(
+_LOCATIONS = _set(
     "LocalBusiness Restaurant Hotel Store Place TouristAttraction Museum LodgingBusiness FoodEstablishment"
     " MedicalBusiness Physician Dentist Hospital Pharmacy CafeOrCoffeeShop BarOrPub Bakery AutoRepair AutoDealer"
     " HealthClub HairSalon"
@@ -66,7 +67,7 @@ PAGES = _set(
     " RealEstateListingPage"
 )
 SITES = _set("WebSite")
-# Parts of other things, and things about the site: never what a page is about.
+# Parts of other things, and things about the site: a page is never about them.
 _PARTS = _set(
     "BreadcrumbList ListItem ItemList OfferCatalog SiteNavigationElement WPHeader WPFooter WPSideBar WPAdBlock"
     " ImageObject"
@@ -129,18 +130,18 @@ _FAMILY_OF_OPEN_GRAPH = {
 
 @dataclass(frozen=True, slots=True)
 class PageFacts:
-    """What the choice looks at beside the entities themselves."""
+    """Facts about the page that the choice uses beside the entities."""
 
-    urls: frozenset[str]  # its own address and its canonical one, as `url_key` gives them
+    urls: frozenset[str]  # its own URL and its canonical one, as returned by `url_key`
     headings: frozenset[str]  # the h1, og:title and title, folded
     heading: str  # the h1 alone, folded
-    is_first: bool  # the first page of its site
+    is_home: bool  # the home page of its site
     open_graph_type: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Subjects:
-    """The main entity with what describes the same thing, the page, the site; and what is listed on it."""
+    """The main entity; the entities of the same thing, of the page, of the site; and those listed on the page."""
 
     main: Entity | None
     same: tuple[Entity, ...]
@@ -151,7 +152,7 @@ class Subjects:
 
 
 def url_key(url: str) -> str:
-    """Equal for addresses of the same page: without scheme, `www.`, query, fragment and a slash at the end."""
+    """Return a key that is equal for URLs of the same page: no scheme, `www.`, query, fragment and trailing slash."""
     try:
         parts = urlsplit(url.strip())
     except ValueError:
@@ -177,18 +178,18 @@ def choose_main(entities: Sequence[Entity], facts: PageFacts) -> Subjects:
     organizations = tuple(
         entity
         for entity in entities
-        if entity is not main and entity.has_type(ORGANIZATIONS | _PLACES) and not _is_foreign(entity)
+        if entity is not main and entity.has_type(ORGANIZATIONS | _LOCATIONS) and not _is_foreign(entity)
     )
     return Subjects(main, same, pages, sites, organizations, tuple(items))
 
 
 def _is_loose(entity: Entity) -> bool:
-    """Without a type and in nothing else: said of the page as a whole."""
+    """Return whether an entity has neither type nor parent: its properties describe the page as a whole."""
     return not entity.types and entity.parent is None
 
 
 def _is_foreign(entity: Entity) -> bool:
-    """A brand, an employer or an organizer is not the organization that runs the site."""
+    """Return whether an organization does not run the site: it is a brand, an employer or an organizer."""
     return entity.via is not None and entity.via not in (
         "publisher",
         "mainentity",
@@ -199,7 +200,7 @@ def _is_foreign(entity: Entity) -> bool:
 
 
 def _is_listed(entity: Entity) -> bool:
-    """In a list or beside the subject, itself or with what holds it."""
+    """Return whether an entity, or one that holds it, is an item of a list or beside the subject."""
     chain = (entity, *entity.ancestors())
     if any(each.via in _LISTS and each.parent is not None for each in chain):
         return True
@@ -211,14 +212,14 @@ def _is_candidate(entity: Entity) -> bool:
         return False
     if entity.parent is None or entity.via in _MAIN_LINKS:
         return True
-    # Held by the page or the site, as what it shows; a publisher or an author is a part.
+    # An entity that the page or the site holds may be its subject, but a publisher or an author is only a part.
     return entity.parent.has_type(PAGES | SITES) and entity.has_type(_SPECIFIC)
 
 
 def _runs_site(entity: Entity, facts: PageFacts) -> bool:
-    """A business on an inner page whose heading is about something else: the agent, not the flat."""
+    """Return whether an entity is a business on an inner page about something else: the agent, not the flat."""
     name = fold(entity.first("name") or "")
-    if facts.is_first or not facts.heading or not name or not entity.has_type(_PLACES) or entity.parent is not None:
+    if facts.is_home or not facts.heading or not name or not entity.has_type(_LOCATIONS) or entity.parent is not None:
         return False
     return not (_evidence(entity, facts) or name in facts.heading or facts.heading in name)
 
@@ -229,9 +230,9 @@ def _points(entity: Entity, facts: PageFacts) -> int:
 
 def _type_points(entity: Entity) -> int:
     if entity.has_type(_SPECIFIC):
-        # An offer on its own is a product page that says no more.
+        # An offer of its own comes from a product page without further markup.
         return 30 if entity.has_type(_set("Offer AggregateOffer Offering CreativeWork Document Item")) else 40
-    if entity.has_type(_PLACES):
+    if entity.has_type(_LOCATIONS):
         return 28
     if entity.has_type(_LESSER):
         return 25
@@ -241,7 +242,7 @@ def _type_points(entity: Entity) -> int:
         return 8
     if entity.has_type(PAGES):
         return 2
-    # What has no type was written by hand: it is better than nothing.
+    # An unknown type may still be the subject; properties without a type are the last resort.
     return 26 if entity.types and entity.first("name", "headline") else 1
 
 
@@ -291,7 +292,7 @@ def _describe_same(main: Entity, other: Entity) -> bool:
 
 
 def _family(entity: Entity) -> frozenset[str]:
-    for family in (PRODUCTS, ARTICLES, EVENTS, _PLACES | ORGANIZATIONS):
+    for family in (PRODUCTS, ARTICLES, EVENTS, _LOCATIONS | ORGANIZATIONS):
         if entity.has_type(family):
             return family
     return frozenset(name.lower() for name in entity.types)

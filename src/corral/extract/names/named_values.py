@@ -1,6 +1,6 @@
-"""The values that a page gives for a name, best first, each with its source and its confidence.
+"""Find the values of a page for a bare name, the best first, each with its source and its confidence.
 
-The sources are asked in this order: the main entity (JSON-LD, microdata, RDFa, microformats); other entities that
+The sources are searched in this order: the main entity (JSON-LD, microdata, RDFa, microformats); other entities that
 describe the same thing or the page; meta elements; labels with values; heuristics over elements; an element whose id or
 class is the name. Each is read at most once, when the first name needs it.
 """
@@ -17,7 +17,7 @@ from corral.extract.names.special import SPECIAL
 from corral.extract.names.words.text import plain
 from corral.extract.page import Page
 
-# Names that mean several values, and what stands between them where one text is asked for.
+# Names with several values, and the separator that joins them for a field that takes one text.
 JOINED = {
     "author": ", ",
     "tags": ", ",
@@ -32,7 +32,7 @@ JOINED = {
 _ATTRIBUTES = {"links": "href", "images": "src"}
 _HEADINGS = frozenset(f"h{level}" for level in range(1, 7))
 
-# Synonyms of `title` that mean the name of what the page is about.
+# Synonyms of `title` that mean the name of the subject of the page.
 _OF_THINGS = frozenset(("name", "productname", "producttitle", "itemname", "recipename", "eventname"))
 
 
@@ -45,32 +45,34 @@ class NamedValues:
         self._sources = PageSources(page, url)
 
     def find(self, name: str) -> tuple[FoundValue, ...]:
-        """All values of the best source."""
-        known, key = canonical(name), plain(name)
+        """Return all values of the best source."""
+        canonical_name, key = canonical(name), plain(name)
         if not key:
             return ()
-        if known in EVERY or known in _HEADINGS:
-            return self._every(EVERY.get(known, known), _ATTRIBUTES.get(known))
-        special = SPECIAL.get(known) if not self._has_property(key, known) else None
-        candidates = list(special(self._sources)) if special is not None else find_candidates(self._sources, known, key)
-        # The <title> alone names the page, not a thing on it: the shell of an application has one as well.
+        if canonical_name in EVERY or canonical_name in _HEADINGS:
+            return self._every(EVERY.get(canonical_name, canonical_name), _ATTRIBUTES.get(canonical_name))
+        special = SPECIAL.get(canonical_name) if not self._has_property(key, canonical_name) else None
+        candidates = (
+            list(special(self._sources)) if special is not None else find_candidates(self._sources, canonical_name, key)
+        )
+        # A <title> alone names the page, not a thing on it: the shell of an application has one, too.
         if key in _OF_THINGS and all(each.source == "html:title" for each in candidates):
             candidates = []
         return rate_candidates(candidates)[:MAX_VALUES] or self._by_markup(name)
 
     def find_one(self, name: str) -> FoundValue | None:
-        """The value of a single field: the first, or all of them joined where the name means several."""
+        """Return the value for a field that takes one: the first, or all joined if the name has several values."""
         found = self.find(name)
         if not found:
             return None
-        between = JOINED.get(canonical(name))
-        if between is None or len(found) == 1:
+        separator = JOINED.get(canonical(name))
+        if separator is None or len(found) == 1:
             return found[0]
-        return FoundValue(between.join(each.value for each in found), found[0].source, found[0].confidence)
+        return FoundValue(separator.join(entry.value for entry in found), found[0].source, found[0].confidence)
 
-    def _has_property(self, key: str, known: str) -> bool:
-        """True where a synonym is a property of its own: the `jobTitle` of a person is not the name of the person."""
-        main = self._sources.subjects.main if key != known and key not in _TITLES else None
+    def _has_property(self, key: str, canonical_name: str) -> bool:
+        """Return whether a synonym is a property of its own: `jobTitle` of a person is not the person's name."""
+        main = self._sources.subjects.main if key != canonical_name and key not in _TITLES else None
         return main is not None and bool(main.first(key))
 
     def _every(self, selector: str, attr: str | None) -> tuple[FoundValue, ...]:
@@ -79,7 +81,7 @@ class NamedValues:
         return rate_candidates([NameCandidate(values, f"html:{selector}")]) if values else ()
 
     def _by_markup(self, name: str) -> tuple[FoundValue, ...]:
-        """The text of elements whose id or class is the name."""
+        """Return the text of elements whose id or class is the name."""
         words = markup_words(name) if canonical(name) not in GUESSES else []
         selector = ", ".join(f"#{word}, .{word}" for word in words)
         nodes = self._page.by_css(selector) if selector else []

@@ -1,4 +1,4 @@
-"""Candidates for an ordinary name: from entities, meta elements, labels, and heuristics over elements."""
+"""Find candidates for ordinary names: in entities, meta elements and labels, and by heuristics over elements."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -6,7 +6,7 @@ from itertools import islice
 from corral.extract.names.candidates import BESIDE_FACTOR, NameCandidate
 from corral.extract.names.guesses.bylines import guess_author, guess_date, guess_modified
 from corral.extract.names.guesses.contact import guess_address, guess_email, guess_phone
-from corral.extract.names.guesses.elements import Found, PageElements
+from corral.extract.names.guesses.elements import Guess, PageElements
 from corral.extract.names.guesses.media import guess_audio, guess_image, guess_video
 from corral.extract.names.guesses.shop import (
     guess_availability,
@@ -29,7 +29,7 @@ from corral.extract.types.address import convert_address
 from corral.extract.types.model import TypeContext
 
 _URL_NAMES = frozenset(("image", "images", "video", "audio", "license", "pdf", "url"))
-# What the entity of the page itself says as well as its main entity.
+# Names that the entity of the page itself may fill as well as the main entity.
 _OF_PAGE = frozenset(
     ("author", "date", "modified", "description", "image", "language", "publisher", "section", "tags", "license")
 )
@@ -39,10 +39,10 @@ _OF_ORGANIZATION = frozenset(
         *("phone", "fax", "email", "opening_hours"),
     ]
 )
-# Guessed only where the page is about a product, or about nothing that it names.
+# Guessed only if the page is about a product, or has no main entity.
 _OF_PRODUCTS = frozenset(("price", "availability", "rating", "review_count", "rating_count"))
 _OF_TEXTS = frozenset(("author", "date"))
-# Labels that mean a name where the page has none of its own.
+# Other labels that stand for a name if the page has no label of its own for it.
 _OTHER_LABELS = {
     "brand": ("manufacturer",),
     "job_location": ("location", "city"),
@@ -53,7 +53,7 @@ _PARTS_OF_ADDRESS = frozenset(("street", "city", "postal_code"))
 _DATED = frozenset(("date", "modified", "start_date", "end_date", "valid_through"))
 _WEAK_TAGS = frozenset(("keywords", "news_keywords"))
 
-GUESSES: dict[str, Callable[[PageElements], Found]] = {
+GUESSES: dict[str, Callable[[PageElements], Guess]] = {
     "author": guess_author,
     "date": guess_date,
     "modified": guess_modified,
@@ -73,107 +73,111 @@ GUESSES: dict[str, Callable[[PageElements], Found]] = {
 }
 
 
-def find_candidates(sources: PageSources, known: str, key: str) -> list[NameCandidate]:
-    """Those of structured data, meta elements among them; else the best of what the text of the page gives."""
-    found = list(find_structured(sources, known, key))
-    return found or list(islice(find_unstructured(sources, known, key), 1))
+def find_candidates(sources: PageSources, canonical_name: str, key: str) -> list[NameCandidate]:
+    """Return the candidates of structured data and meta elements; if there are none, the best of the text."""
+    found = list(find_structured(sources, canonical_name, key))
+    return found or list(islice(find_unstructured(sources, canonical_name, key), 1))
 
 
-def find_structured(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
-    for entity, factor in _speakers(sources, known):
-        for path in _paths(known, key):
-            candidate = read_path(sources, entity, known, path, factor)
+def find_structured(sources: PageSources, canonical_name: str, key: str) -> Iterator[NameCandidate]:
+    for entity, factor in _eligible_entities(sources, canonical_name):
+        for path in _paths(canonical_name, key):
+            candidate = read_path(sources, entity, canonical_name, path, factor)
             if candidate is not None:
                 yield candidate
                 break
-    yield from _from_metas(sources, known, key)
+    yield from _from_metas(sources, canonical_name, key)
 
 
-def _paths(known: str, key: str) -> dict[str, None]:
-    return dict.fromkeys((key, *ENTITY_PATHS.get(known, ())))
+def _paths(canonical_name: str, key: str) -> dict[str, None]:
+    return dict.fromkeys((key, *ENTITY_PATHS.get(canonical_name, ())))
 
 
-def _speakers(sources: PageSources, known: str) -> Iterator[tuple[Entity, float]]:
-    """The entities that may speak for the page under this name, the best first."""
+def _eligible_entities(sources: PageSources, canonical_name: str) -> Iterator[tuple[Entity, float]]:
+    """Yield the entities that may have a value for this name, the best first, each with a confidence factor."""
     subjects = sources.subjects
     main = subjects.main
-    if main is not None and not (known in _OF_TEXTS and main.has_type(ORGANIZATIONS)):
+    if main is not None and not (canonical_name in _OF_TEXTS and main.has_type(ORGANIZATIONS)):
         yield main, 1.0
     yield from ((entity, 1.0) for entity in subjects.same)
-    # What has no type is said of the page as a whole.
-    is_of_page = known in _OF_PAGE or known not in ENTITY_PATHS
+    # Properties of an entity without a type describe the page as a whole.
+    is_of_page = canonical_name in _OF_PAGE or canonical_name not in ENTITY_PATHS
     yield from ((entity, BESIDE_FACTOR) for entity in subjects.pages if is_of_page or not entity.types)
-    if known in _OF_ORGANIZATION:
+    if canonical_name in _OF_ORGANIZATION:
         yield from ((entity, BESIDE_FACTOR**2) for entity in subjects.organizations)
 
 
-def read_path(sources: PageSources, entity: Entity, known: str, path: str, factor: float = 1.0) -> NameCandidate | None:
+def read_path(
+    sources: PageSources, entity: Entity, canonical_name: str, path: str, factor: float = 1.0
+) -> NameCandidate | None:
     texts: list[str] = []
     label = ""
     for value, spelling in entity.follow(path):
-        found = [text for text in texts_of(known, value) if text]
+        found = [text for text in texts_of(canonical_name, value) if text]
         texts += found
         label = label or (spelling if found else "")
-    if known in _URL_NAMES:
+    if canonical_name in _URL_NAMES:
         texts = [sources.page.absolute(text) for text in texts if not text.startswith("data:")]
-    values = shape(known, texts)
-    # Properties outside of any entity may belong to several things.
-    is_mixed = not entity.types and entity.source != "json-ld" and (known == "title" or len(values) > 1)
+    values = shape(canonical_name, texts)
+    # Properties outside any entity may belong to several things.
+    is_mixed = not entity.types and entity.source != "json-ld" and (canonical_name == "title" or len(values) > 1)
     return NameCandidate(values, f"{entity.source}:{label}", factor) if values and not is_mixed else None
 
 
-def _from_metas(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
+def _from_metas(sources: PageSources, canonical_name: str, key: str) -> Iterator[NameCandidate]:
     metas = sources.metas
-    for name in META_NAMES.get(known) or metas.names_like(key):
-        # The keywords of a page are written for search engines: the tags that it shows are better.
+    for name in META_NAMES.get(canonical_name) or metas.names_like(key):
+        # Meta keywords are written for search engines: visible tags are better.
         if name in _WEAK_TAGS and guess_tags(sources.elements)[0]:
             continue
         texts = metas.get(name)
-        if known in _URL_NAMES:
+        if canonical_name in _URL_NAMES:
             texts = [sources.page.absolute(text) for text in texts]
-        values = shape(known, texts)
+        values = shape(canonical_name, texts)
         if values:
             yield NameCandidate(values, metas.source(name))
     for label, value in metas.labels:
-        if plain(label) == key or known in names_of_label(label):
-            values = shape_label(known, (value,))
+        if plain(label) == key or canonical_name in names_of_label(label):
+            values = shape_label(canonical_name, (value,))
             if values:
                 yield NameCandidate(values, f"twitter:{label}")
 
 
-def find_unstructured(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
-    rows = sources.labels.find(known, key) or [
-        row for other in _OTHER_LABELS.get(known, ()) for row in sources.labels.find(other, other)
+def find_unstructured(sources: PageSources, canonical_name: str, key: str) -> Iterator[NameCandidate]:
+    rows = sources.labels.find(canonical_name, key) or [
+        row for other in _OTHER_LABELS.get(canonical_name, ()) for row in sources.labels.find(other, other)
     ]
-    if known == "start_date" and not rows and not _is_text(sources):
+    if canonical_name == "start_date" and not rows and not _is_text(sources):
         rows = [row for row in sources.labels.find("date", "date") if plain(row.label) in DATE_WORDS]
     for row in rows:
-        values = shape_label(known, _times_of(row) if known in _DATED else ()) or shape_label(known, row.values)
-        if values and not (row.is_beside and known in _OF_TEXTS):
+        values = shape_label(canonical_name, _times_of(row) if canonical_name in _DATED else ()) or shape_label(
+            canonical_name, row.values
+        )
+        if values and not (row.is_beside and canonical_name in _OF_TEXTS):
             yield NameCandidate(values, row.source)
-    guess = GUESSES.get(known)
-    if guess is not None and may_guess(sources, known):
-        texts, by = guess(sources.elements)
-        values = shape(known, texts)
+    guess = GUESSES.get(canonical_name)
+    if guess is not None and may_guess(sources, canonical_name):
+        texts, method = guess(sources.elements)
+        values = shape(canonical_name, texts)
         if values:
-            yield NameCandidate(values, f"heuristic:{by}")
-    if known in _PARTS_OF_ADDRESS:
-        yield from _part_of_address(sources, known)
-    yield from _from_items(sources, known, key)
+            yield NameCandidate(values, f"heuristic:{method}")
+    if canonical_name in _PARTS_OF_ADDRESS:
+        yield from _part_of_address(sources, canonical_name)
+    yield from _from_items(sources, canonical_name, key)
 
 
-def _part_of_address(sources: PageSources, known: str) -> Iterator[NameCandidate]:
-    """Of an address with a postal code that the page writes as one text."""
+def _part_of_address(sources: PageSources, canonical_name: str) -> Iterator[NameCandidate]:
+    """Yield a part of an address with a postal code that the page has as one text."""
     for whole in find_unstructured(sources, "address", "address"):
         parts = convert_address(whole.values[0], TypeContext(sources.language, sources.url)).value or {}
         street = " ".join(part for part in (parts.get("street"), parts.get("house_number")) if part)
-        text = street if known == "street" else parts.get(known)
+        text = street if canonical_name == "street" else parts.get(canonical_name)
         if text and parts.get("postal_code"):
             yield NameCandidate((text,), f"derived:{whole.source}")
 
 
 def _times_of(row: LabelRow) -> tuple[str, ...]:
-    """What the only <time> of a value says to machines."""
+    """Return the machine-readable time of a value with exactly one <time>."""
     times = row.node.css("time[datetime]")
     return (times[0].attributes.get("datetime") or "",) if len(times) == 1 else ()
 
@@ -184,28 +188,28 @@ def _is_text(sources: PageSources) -> bool:
     return (main is not None and main.has_type(ARTICLES)) or kind == "article"
 
 
-def may_guess(sources: PageSources, known: str) -> bool:
+def may_guess(sources: PageSources, canonical_name: str) -> bool:
     main = sources.subjects.main
     kind = (sources.metas.first("og:type") or "").lower()
     is_product = (main is not None and main.has_type(PRODUCTS)) or "product" in kind
     is_text = _is_text(sources)
-    if known in _OF_PRODUCTS:
+    if canonical_name in _OF_PRODUCTS:
         is_open = not is_text and (main is None or sources.elements.sells)
-        # The amount on the page of a job is a salary.
+        # An amount on the page of a job is a salary.
         return is_product or (is_open and not sources.labels.find("salary", "salary"))
-    if known in _OF_TEXTS:
+    if canonical_name in _OF_TEXTS:
         return not is_product and (is_text or not sources.elements.sells)
     return True
 
 
-def _from_items(sources: PageSources, known: str, key: str) -> Iterator[NameCandidate]:
-    """Of a page that is a list: the values of its items."""
+def _from_items(sources: PageSources, canonical_name: str, key: str) -> Iterator[NameCandidate]:
+    """Yield the values of the items, for a page that is a list."""
     subjects = sources.subjects
-    if subjects.main is not None or known in _OF_PAGE:
+    if subjects.main is not None or canonical_name in _OF_PAGE:
         return
     values: list[str] = []
     for entity in subjects.listed:
-        found = (read_path(sources, entity, known, path) for path in _paths(known, key))
+        found = (read_path(sources, entity, canonical_name, path) for path in _paths(canonical_name, key))
         candidate = next((each for each in found if each is not None), None)
         if candidate is not None:
             values.append(candidate.values[0])

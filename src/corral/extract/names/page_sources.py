@@ -23,7 +23,7 @@ _BLOCK_TAGS = frozenset(_BLOCKS.split(", "))
 
 
 def _text_before_blocks(node: LexborNode | None) -> str | None:
-    """The text of a heading that has no end tag, up to the first block in it; None where it holds no block."""
+    """Return the text of a heading without an end tag, up to the first block in it; None if it has no block."""
     if node is None or node.css_first(_BLOCKS) is None:
         return None
     pieces: list[str] = []
@@ -69,11 +69,11 @@ class PageSources:
         names = [name for name in (self.page.title, self.metas.first("og:title"), *self.headings) if name]
         folded = {fold(each) for name in names for each in (name, strip_site(name, self.site))}
         kind = (self.metas.first("og:type") or "").lower() or None
-        facts = PageFacts(urls, frozenset(folded), fold(self.heading or ""), self._is_first, kind)
+        facts = PageFacts(urls, frozenset(folded), fold(self.heading or ""), self._is_home, kind)
         return choose_main(self.entities, facts)
 
     @property
-    def _is_first(self) -> bool:
+    def _is_home(self) -> bool:
         return url_key(self.url) == url_key(self.url).partition("/")[0]
 
     @lazy_property
@@ -82,11 +82,11 @@ class PageSources:
 
     @lazy_property
     def heading(self) -> str | None:
-        """The h1 that is about the subject, not the logo."""
+        """The text of the h1 about the subject, not of the logo."""
         return self._heading_text(self.elements.heading)
 
     def _heading_text(self, node: LexborNode | None) -> str | None:
-        """Without the sign of a link to itself, as documentation has it."""
+        """Return the text without a trailing permalink sign, as documentation has it."""
         text = _text_before_blocks(node) or self.page.text_of(node)
         return text.rstrip(" ¶#§🔗\uf0c1") or text if text else None
 
@@ -97,7 +97,7 @@ class PageSources:
 
     @lazy_property
     def site(self) -> frozenset[str]:
-        """What the site calls itself, folded."""
+        """The names of the site, folded."""
         sites = [entity.first("name") for entity in self.entities if "WebSite" in entity.types]
         names = (*self.metas.get("og:site_name"), *self.metas.get("application-name"), *sites)
         headings = self.page.tree.css("h1")[:_MAX_HEADINGS]
@@ -105,7 +105,7 @@ class PageSources:
         return site_words(self.host, *names, *(logos if self._is_inner_page(logos) else ()))
 
     def _is_inner_page(self, logos: list[str]) -> bool:
-        """False on the first page of a site, whose title is the name of the site."""
+        """Return False for the home page of a site, whose title is the name of the site."""
         title = fold(self.page.title or "")
         return any(text not in logos for text in self.headings) or all(fold(logo) != title for logo in logos)
 

@@ -1,4 +1,4 @@
-"""What a value of a name must look like: filtered, cut to the part that is meant, normalised where there is a norm."""
+"""Filter and normalise the values of a name: keep those of the right form, and cut them to the relevant part."""
 
 import re
 from collections.abc import Callable
@@ -119,26 +119,26 @@ _LABEL_CHARS = {
     "title": 200,
 }
 _MAX_LABEL_VALUE_CHARS = 400
-# A value with a form is short: patterns are not tried on more.
+# A value with a fixed form is short: patterns are not tried on longer texts.
 _MAX_SHAPED_CHARS = 2_000
 _MAX_LABEL_AUTHORS = 8
-# Lists in which an entry may stand twice.
+# Lists that may have equal entries.
 _REPEATING = frozenset(("ingredients", "instructions", "breadcrumbs"))
 
 
 def shape(name: str, values: list[str]) -> tuple[str, ...]:
-    """The values that fit the name, each once."""
+    """Return the values that fit the name, without duplicates."""
     form = _SHAPES.get(name)
     fitting = values if form is None else [each for value in values for each in form(value[:_MAX_SHAPED_CHARS])]
     return tuple(fitting) if name in _REPEATING else tuple(dict.fromkeys(fitting))
 
 
 def shape_label(name: str, values: tuple[str, ...]) -> tuple[str, ...]:
-    """The same for values behind labels, which are prose more often."""
-    most = _LABEL_CHARS.get(name, _MAX_LABEL_VALUE_CHARS)
+    """Like `shape`, for values of labels, which are prose more often."""
+    max_chars = _LABEL_CHARS.get(name, _MAX_LABEL_VALUE_CHARS)
     if name in ("description", "instructions", "ingredients"):
-        most = 100_000
-    fitting = shape(name, [value for value in values if len(value) <= most])
+        max_chars = 100_000
+    fitting = shape(name, [value for value in values if len(value) <= max_chars])
     if name == "author":
         names = tuple(each for each in fitting if is_name(each))
         return names if len(names) <= _MAX_LABEL_AUTHORS else ()

@@ -1,4 +1,4 @@
-"""Names with a rule of their own: title, url, language, site_name, currency, breadcrumbs, category, content."""
+"""Find candidates for names with rules of their own: title, url, language, site_name, currency, category and others."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -23,11 +23,11 @@ _EDGES = " |-–—·•»«:/\\>›_｜"
 
 
 def find_title(sources: PageSources) -> Iterator[NameCandidate]:
-    """The name of the main entity; else the heading, where a meta element or the <title> agrees with it; else those."""
+    """Yield the name of the main entity; else the heading, if a meta element or the <title> confirms it; else those."""
     entity = _entity_title(sources)
     metas = [candidate for name in _TITLE_METAS if (candidate := _meta_title(sources, name)) is not None]
-    own = _title_element(sources)
-    others = [*metas, *own]
+    own_title = _title_element(sources)
+    others = [*metas, *own_title]
     heading = _heading(sources, [candidate.values[0] for candidate in (*entity, *others)])
     if entity and not _is_cut(entity, heading):
         yield from (*entity, *heading, *others)
@@ -37,11 +37,11 @@ def find_title(sources: PageSources) -> Iterator[NameCandidate]:
         rest = [each for each in others if each not in agreeing]
         yield from (*agreeing, *heading, *rest)
         return
-    yield from (*metas, *heading, *own)
+    yield from (*metas, *heading, *own_title)
 
 
 def _is_cut(entity: list[NameCandidate], heading: list[NameCandidate]) -> bool:
-    """True where the name is the beginning of the heading, cut for search engines."""
+    """Return whether the name is the beginning of the heading, cut for search engines."""
     name = entity[0].values[0]
     whole = heading[0].values[0] if heading else ""
     return name.endswith(("…", "...")) and fold(whole).startswith(fold(name))
@@ -59,9 +59,9 @@ def _entity_title(sources: PageSources) -> list[NameCandidate]:
     candidates = [
         replace(each, values=(strip_site(each.values[0], sources.site),)) for each in found if each is not None
     ]
-    # An entity may have a name and a headline, of which one is a description.
-    shown = [*sources.headings, *_titles(sources, [])]
-    return [each for each in candidates if agree_on(each.values[0], shown)][:1] or candidates[:1]
+    # An entity may have both a name and a headline, one of which is a description.
+    visible = [*sources.headings, *_titles(sources, [])]
+    return [each for each in candidates if agree_on(each.values[0], visible)][:1] or candidates[:1]
 
 
 def _meta_title(sources: PageSources, name: str) -> NameCandidate | None:
@@ -70,14 +70,14 @@ def _meta_title(sources: PageSources, name: str) -> NameCandidate | None:
 
 
 def _heading(sources: PageSources, others: list[str]) -> list[NameCandidate]:
-    """The h1; of several, the one that something else agrees with."""
-    known = [*others, *([sources.page.title] if sources.page.title else [])]
-    agreeing = [text for text in sources.headings if agree_on(text, known) and fold(text) not in sources.site]
+    """Return the h1; of several, the one that another candidate confirms."""
+    titles = [*others, *([sources.page.title] if sources.page.title else [])]
+    agreeing = [text for text in sources.headings if agree_on(text, titles) and fold(text) not in sources.site]
     first = sources.heading
     text = agreeing[0] if agreeing and first not in agreeing else first
-    # The name of the site is the title of its first page only.
+    # The name of the site is the title of its home page only.
     is_site = (
-        bool(text) and fold(text or "") in sources.site and not any(fold(text or "") == fold(each) for each in known)
+        bool(text) and fold(text or "") in sources.site and not any(fold(text or "") == fold(each) for each in titles)
     )
     return [NameCandidate((text,), "heuristic:h1")] if text and not is_site else []
 
@@ -96,9 +96,9 @@ def _title_element(sources: PageSources) -> list[NameCandidate]:
 def find_url(sources: PageSources) -> Iterator[NameCandidate]:
     if sources.canonical_url:
         yield NameCandidate((sources.canonical_url,), "html:canonical")
-    own = sources.metas.first("og:url")
-    if own:
-        yield NameCandidate((sources.page.absolute(own),), "opengraph:og:url")
+    own_title = sources.metas.first("og:url")
+    if own_title:
+        yield NameCandidate((sources.page.absolute(own_title),), "opengraph:og:url")
     if sources.url:
         yield NameCandidate((sources.url,), "html:address")
 
@@ -131,18 +131,18 @@ def _entity_name(entity: Entity, factor: float) -> Iterator[NameCandidate]:
 
 
 def _site_in_title(sources: PageSources) -> str | None:
-    """The segment of the <title> that names the site."""
+    """Return the segment of the <title> that names the site."""
     title = sources.page.title or ""
-    kept = strip_site(title, sources.site)
-    if not kept or kept == title:
+    stripped = strip_site(title, sources.site)
+    if not stripped or stripped == title:
         return None
-    start = title.find(kept)
-    rest = title[start + len(kept) :] if start == 0 else title[:start]
+    start = title.find(stripped)
+    rest = title[start + len(stripped) :] if start == 0 else title[:start]
     return rest.strip(_EDGES) or None
 
 
 def find_currency(sources: PageSources) -> Iterator[NameCandidate]:
-    """An ISO code where one is given, else what the sign in the price means."""
+    """Yield ISO codes: of a declared currency, else of the currency sign in a price."""
     for candidate in find_structured(sources, "currency", "currency"):
         texts = [each.upper() if is_code(each.upper()) else _currency(sources, each) for each in candidate.values]
         codes = tuple(text for text in texts if text)
@@ -181,7 +181,7 @@ def find_category(sources: PageSources) -> Iterator[NameCandidate]:
 
 
 def _category_in_trail(sources: PageSources) -> list[NameCandidate]:
-    """Of a product, the last step of the trail before itself."""
+    """Return, for a product, the last step of the breadcrumbs before the product itself."""
     main = sources.subjects.main
     is_product = sources.elements.sells or (main is not None and main.has_type(PRODUCTS))
     trail = next(find_breadcrumbs(sources), None) if is_product else None

@@ -21,14 +21,14 @@ _INT_BOUND = 2**63
 
 @dataclass(frozen=True, slots=True)
 class CodeOutput:
-    """`links` is None where the code named none: then a crawl follows the page's own."""
+    """The records and links that own code returned. With `links` None, a crawl follows the links of the page."""
 
     rows: tuple[dict[str, Any], ...]
     links: tuple[str, ...] | None = None
 
 
 class CodeError(Exception):
-    """Own code raised, or returned what is no record. `trace` has the frames of the code and no others."""
+    """Own code raised, or returned something that is no record. `trace` has only the frames of own code."""
 
     def __init__(self, message: str, trace: str | None = None) -> None:
         super().__init__(message)
@@ -36,30 +36,30 @@ class CodeError(Exception):
 
 
 def call_code(spec: FieldSpec, page: CodePage, compiled: CodeType, max_links: int) -> CodeOutput:
-    """Run the file in a namespace of its own and call its `parse`: nothing is carried from one page to the next."""
+    """Execute the file in a new namespace and call its `parse`, so that no state passes from one page to the next."""
     file = spec.file or DEFAULT_FILE
     namespace: dict[str, Any] = {"__name__": file.removesuffix(".py"), "__file__": file}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            exec(compiled, namespace)  # noqa: S102 - this is what own code is for; see ADR 46
+            exec(compiled, namespace)  # noqa: S102 - own code is executed on purpose; see ADR 46
             return _collect(namespace[FUNCTION](page), file, max_links)
     except (MemoryError, CodeError):
         raise
-    except BaseException as error:  # noqa: BLE001 - also SystemExit: the reader goes on with other pages
+    except BaseException as error:  # noqa: BLE001 - also SystemExit: the reader must survive for other pages
         raise _describe(error, file, spec.code or "") from None
 
 
 def _collect(returned: Any, file: str, max_links: int) -> CodeOutput:
     rows: list[dict[str, Any]] = []
     links: list[str] | None = None
-    for each in _iterate(returned, file):
-        if isinstance(each, FollowLinks):
-            links = [*(links or ()), *each.urls]
-        elif each is not None:
-            if not isinstance(each, Mapping):
-                raise CodeError(f"{file}: parse returned {_kind(each)}, and a record is a dict")
-            row = _check_value(each, file, f"record {len(rows) + 1}", 0)
+    for entry in _iterate(returned, file):
+        if isinstance(entry, FollowLinks):
+            links = [*(links or ()), *entry.urls]
+        elif entry is not None:
+            if not isinstance(entry, Mapping):
+                raise CodeError(f"{file}: parse returned {_kind(entry)}, and a record is a dict")
+            row = _check_value(entry, file, f"record {len(rows) + 1}", 0)
             rows += [row] if row else []
         if len(rows) > MAX_ROWS or (links is not None and len(links) > max_links):
             what = f"{MAX_ROWS} records" if len(rows) > MAX_ROWS else f"{max_links} links"
@@ -71,24 +71,24 @@ def _iterate(returned: Any, file: str) -> Iterable[Any]:
     if returned is None or isinstance(returned, Mapping | FollowLinks):
         return (returned,)
     if isinstance(returned, str | bytes) or not isinstance(returned, Iterable):
-        told = f"{file}: parse returned {_kind(returned)}"
-        raise CodeError(f"{told}; return a dict, a list of dicts, page.follow(…) or None, or yield them")
+        problem = f"{file}: parse returned {_kind(returned)}"
+        raise CodeError(f"{problem}; return a dict, a list of dicts, page.follow(…) or None, or yield them")
     return returned
 
 
 def _check_value(value: Any, file: str, path: str, depth: int) -> Any:
-    """The value as JSON has it; a list for a tuple, and nothing else is converted."""
+    """Return the value as JSON; raise CodeError if JSON cannot hold it. Only tuples are converted, to lists."""
     if depth > _MAX_NESTING:
         raise CodeError(f"{file}: {path} is nested more than {_MAX_NESTING} levels deep")
     if isinstance(value, Mapping):
         return {
-            _check_name(name, file, path): _check_value(each, file, f"{path}.{name}"[:_MAX_NAME_CHARS], depth + 1)
-            for name, each in value.items()
+            _check_name(name, file, path): _check_value(entry, file, f"{path}.{name}"[:_MAX_NAME_CHARS], depth + 1)
+            for name, entry in value.items()
         }
     if isinstance(value, list | tuple):
         return [
-            _check_value(each, file, f"{path}[{place}]"[:_MAX_NAME_CHARS], depth + 1)
-            for place, each in enumerate(value)
+            _check_value(entry, file, f"{path}[{index}]"[:_MAX_NAME_CHARS], depth + 1)
+            for index, entry in enumerate(value)
         ]
     return _check_scalar(value, file, path)
 
@@ -126,15 +126,15 @@ def _kind(value: Any) -> str:
 
 
 def _describe(error: BaseException, file: str, code: str) -> CodeError:
-    """The message with the line of the code, and a traceback of the frames of the code."""
+    """Return an error with the line of the code in its message, and a traceback of the frames of own code."""
     frames = _frames_of(error.__traceback__, file)
     lines, trace = code.splitlines(), ["Traceback (most recent call last):"]
     for line, function in frames[-_MAX_FRAMES:]:
         trace.append(f'  File "{file}", line {line}, in {function}')
         trace += [f"    {lines[line - 1].strip()[:_MAX_NAME_CHARS]}"] if 0 < line <= len(lines) else []
-    said = f"{type(error).__name__}: {_text_of(error)}".removesuffix(": ")
+    message = f"{type(error).__name__}: {_text_of(error)}".removesuffix(": ")
     where = f"{file}, line {frames[-1][0]}, in {frames[-1][1]}" if frames else file
-    return CodeError(f"{where}: {said}", "\n".join([*trace, said]))
+    return CodeError(f"{where}: {message}", "\n".join([*trace, message]))
 
 
 def _frames_of(trace: TracebackType | None, file: str) -> list[tuple[int, str]]:

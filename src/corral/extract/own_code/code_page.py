@@ -1,4 +1,4 @@
-"""What `parse(page)` of own code takes. Documented in docs/howto/own-code.md: these names are an interface."""
+"""The argument of `parse(page)` in own code. These names are a public interface: see docs/howto/own-code.md."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,11 +25,11 @@ class CodeElement:
 
     @property
     def text(self) -> str:
-        """The text with single spaces; "" where there is none."""
+        """The text with single spaces; empty if there is none."""
         return str(next(self._source.find_values(FieldSpec("")), ""))
 
     def get(self, attribute: str, default: str | None = None) -> str | None:
-        """The value of an attribute. Addresses (`href`, `src` …) are absolute."""
+        """Return the value of an attribute. URLs (`href`, `src` …) are absolute."""
         return next(self._source.find_values(FieldSpec("", attr=attribute)), default)
 
     def __getitem__(self, attribute: str) -> str:
@@ -43,23 +43,23 @@ class CodeElement:
         return [CodeElement(part) for part in self._source.find_parts(spec)]
 
     def xpath(self, expression: str) -> list[Any]:
-        """Elements; the texts, attributes, numbers and truth values of an expression that gives such."""
+        """Return the elements that match, or the texts, attributes, numbers and Booleans of the expression."""
         spec = FieldSpec("", xpath=check_xpath(expression, field="xpath"), all=True)
         elements = [CodeElement(part) for part in self._source.find_parts(spec)]
         return elements or [_plain_text(value) for value in self._source.find_values(spec)]
 
     def first(self, selector: str) -> "CodeElement | None":
-        """The first match of a CSS selector, or None."""
+        """Return the first match of a CSS selector, or None."""
         return next(iter(self.css(selector)), None)
 
     def find(self, name: str) -> Any:
-        """The value of a bare name, such as `price`, or None."""
+        """Return the value of a bare name, such as `price`, or None."""
         found = self._source.find_one(name)
         return None if found is None else found.value
 
 
 class CodePage(CodeElement):
-    """A page. `fields` has what the field recipes found on it."""
+    """A page. `fields` has the values that the field recipes found on it."""
 
     def __init__(  # noqa: PLR0917 - the parts of one page
         self,
@@ -83,38 +83,38 @@ class CodePage(CodeElement):
 
     @property
     def text(self) -> str:
-        """The decoded document: of a page its HTML."""
+        """The decoded document, such as the HTML of a page."""
         return self._text
 
     def get(self, attribute: str, default: str | None = None) -> str | None:  # noqa: ARG002 - a page has none
         return default
 
     def json(self) -> Any:
-        """The document as JSON."""
+        """Return the document parsed as JSON."""
         return json.loads(self._text)
 
     def urljoin(self, reference: str) -> str:
         return join_url(self.url, self._source.absolute(reference))
 
     def follow(self, *references: str) -> FollowLinks:
-        """Links to return or to yield; a crawl follows them instead of the other links of the page."""
-        return FollowLinks(tuple(self._reference_of(each) for each in _flatten(references)))
+        """Return links for `parse` to return or yield; a crawl follows them in place of the links of the page."""
+        return FollowLinks(tuple(self._reference_of(target) for target in _flatten(references)))
 
-    def _reference_of(self, given: Any) -> str:
-        reference = given.get("href") if isinstance(given, CodeElement) else given
+    def _reference_of(self, target: Any) -> str:
+        reference = target.get("href") if isinstance(target, CodeElement) else target
         if not isinstance(reference, str) or not reference.strip():
-            raise TypeError(f"follow takes addresses or elements with href, and {given!r:.100} is neither")
+            raise TypeError(f"follow takes addresses or elements with href, and {target!r:.100} is neither")
         return self.urljoin(reference)
 
 
 def _flatten(references: tuple[Any, ...]) -> Iterator[Any]:
-    for each in references:
-        if isinstance(each, list | tuple):
-            yield from each
+    for reference in references:
+        if isinstance(reference, list | tuple):
+            yield from reference
         else:
-            yield each
+            yield reference
 
 
 def _plain_text(value: Any) -> Any:
-    """lxml has a class of its own for texts."""
+    """Convert a string of lxml, which has its own class, to a plain one."""
     return str(value) if isinstance(value, str) else value

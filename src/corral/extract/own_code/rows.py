@@ -1,4 +1,4 @@
-"""The records that own code makes of a page, with the types and rules of the fields that they name."""
+"""Complete the records of own code with the types and rules of the fields that they name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -18,15 +18,15 @@ from corral.extract.own_code.code_page import CodePage
 from corral.extract.types.model import TypeContext
 from corral.extract.value_limit import cut_record
 
-# Entered while own code runs; the process that reads pages notes it, to know whose fault its end is.
+# A context entered while own code runs. The reading process notes it, to know whether own code ended the process.
 CodeMark = Callable[[], AbstractContextManager[None]]
-_MANY_ROWS = 2  # a field that more than half of the records lack is missing
-_MAX_SAID = 5
+_MANY_ROWS = 2  # a field is missing if more than one record in two lacks it
+_MAX_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class CodeResult:
-    """What own code made of a page. `extraction` has the first record; `failure` is there where the code raised."""
+    """The result of own code for a page. `extraction` has the first record; `failure` is set if the code raised."""
 
     extraction: Extraction
     rows: tuple[dict[str, Any], ...] = ()
@@ -37,7 +37,7 @@ class CodeResult:
 
 @dataclass(slots=True)
 class _Collected:
-    """Over all records of a page."""
+    """Problems and counts of empty fields over all records of a page."""
 
     problems: dict[str, str] = field(default_factory=dict)
     empty: dict[str, int] = field(default_factory=dict)
@@ -57,27 +57,27 @@ def run_code(  # noqa: PLR0917 - the parts of one reading
     max_links: int,
     mark: CodeMark = no_mark,
 ) -> CodeResult:
-    """The records of own code. A record also has the fields of the recipe that the code does not name."""
+    """Run own code and return its records. Each also has the recipe fields that the code does not set."""
     try:
         with mark():
             output = call_code(spec, page, memory.compile(spec), max_links)
     except CodeError as error:
         return _fail(error)
     collected = _Collected()
-    made = [_complete_row(row, fields, extraction, context, collected) for row in output.rows]
+    completed = [_complete_row(row, fields, extraction, context, collected) for row in output.rows]
     missing = [
-        each.name
-        for each in fields
-        if not each.optional and _MANY_ROWS * collected.empty.get(each.name, 0) > len(output.rows)
+        field_spec.name
+        for field_spec in fields
+        if not field_spec.optional and _MANY_ROWS * collected.empty.get(field_spec.name, 0) > len(output.rows)
     ]
-    if not made:
+    if not completed:
         missing = [] if output.links else [PARSER_NAME]
-    record, details = made[0] if made else ({}, {})
+    record, details = completed[0] if completed else ({}, {})
     named = set.intersection(*map(set, output.rows)) if output.rows else set()
-    known = {name: problem for name, problem in extraction.problems.items() if name not in named}
-    problems = {**known, **collected.problems}
+    recipe_problems = {name: problem for name, problem in extraction.problems.items() if name not in named}
+    problems = {**recipe_problems, **collected.problems}
     first = replace(extraction, record=record, missing=tuple(missing), problems=problems, details=details, raw={})
-    return CodeResult(first, tuple(row for row, _ in made), tuple(each for _, each in made), output.links)
+    return CodeResult(first, tuple(row for row, _ in completed), tuple(detail for _, detail in completed), output.links)
 
 
 def _fail(error: CodeError) -> CodeResult:
@@ -101,7 +101,7 @@ def _complete_row(
             _note_problems(collected, spec.name, value)
         else:
             record[spec.name] = extraction.record.get(spec.name)
-            details |= {spec.name: known} if (known := extraction.details.get(spec.name)) else {}
+            details |= {spec.name: detail} if (detail := extraction.details.get(spec.name)) else {}
         if is_nothing(record[spec.name]):
             collected.empty[spec.name] = collected.empty.get(spec.name, 0) + 1
     record |= {name: value for name, value in row.items() if name not in record}
@@ -111,13 +111,13 @@ def _complete_row(
 
 
 def _complete(spec: FieldSpec, value: Any, context: TypeContext) -> FieldValue:
-    """Objects and lists of objects are the code's own: their parts are not converted."""
+    """Convert a value. The parts of objects, and of objects in lists, stay as the code returned them."""
     plain = replace(spec, type=None) if spec.fields else spec
     return complete(plain, RawValue(value, PARSER_NAME), context)
 
 
 def _note_problems(collected: _Collected, name: str, value: FieldValue) -> None:
     if value.violations:
-        collected.problems.setdefault(name, RULE + "; ".join(value.violations[:_MAX_SAID]))
+        collected.problems.setdefault(name, RULE + "; ".join(value.violations[:_MAX_PROBLEMS]))
     elif value.problems and is_nothing(value.value):
-        collected.problems.setdefault(name, "; ".join(value.problems[:_MAX_SAID]))
+        collected.problems.setdefault(name, "; ".join(value.problems[:_MAX_PROBLEMS]))

@@ -1,4 +1,4 @@
-"""What a crawl records of the text of a document."""
+"""The title and text of a document as a crawl records them."""
 
 from typing import NamedTuple
 

@@ -1,4 +1,4 @@
-"""Blocks as clean HTML: elements of text, without classes, styles and scripts."""
+"""Render blocks as clean HTML: text elements without classes, styles and scripts."""
 
 from html import escape
 
@@ -9,12 +9,12 @@ from corral.extract.readable.blocks import HEADINGS, Block, word_set
 from corral.extract.readable.inline import SKIPPED, is_unseen, link_target
 
 _MAX_DEPTH = 60
-_KEPT = HEADINGS | word_set(
+_BLOCK_ELEMENTS = HEADINGS | word_set(
     "p ul ol li dl dt dd table thead tbody tfoot tr th td caption blockquote figure figcaption section article"
     " details summary"
 )
-_INLINE = word_set("a em strong b i u s del ins sub sup code kbd samp var q cite abbr mark small time")
-# Attributes with a meaning beside that of the site's style sheets and scripts.
+_INLINE_ELEMENTS = word_set("a em strong b i u s del ins sub sup code kbd samp var q cite abbr mark small time")
+# Attributes that have a meaning without the site's style sheets and scripts.
 _ATTRIBUTES = ("colspan", "rowspan", "datetime", "cite", "lang", "dir", "start")
 
 
@@ -35,9 +35,9 @@ class HtmlRenderer:
         elif block.kids is None:
             inner = self._inline_html(block)
             if inner:
-                name = tag if tag in _KEPT else "p"
+                name = tag if tag in _BLOCK_ELEMENTS else "p"
                 parts.append(f"<{name}{self._attributes(block.node) if tag else ''}>{inner}</{name}>")
-        elif tag in _KEPT:
+        elif tag in _BLOCK_ELEMENTS:
             parts.append(f"<{tag}{self._attributes(block.node)}>")
             for kid in block.kids:
                 self._add(kid, parts)
@@ -67,7 +67,7 @@ class HtmlRenderer:
         if tag in SKIPPED or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
             return ""
         inner = "".join(self._read_kids(node, depth + 1))
-        if tag not in _INLINE:
+        if tag not in _INLINE_ELEMENTS:
             return inner
         return f"<{tag}{self._attributes(node)}>{inner}</{tag}>" if inner.strip() else inner
 
@@ -83,8 +83,8 @@ class HtmlRenderer:
 
     def _attributes(self, node: LexborNode) -> str:
         attributes = node.attributes
-        kept = {name: attributes[name] for name in _ATTRIBUTES if attributes.get(name)}
+        rendered = {name: attributes[name] for name in _ATTRIBUTES if attributes.get(name)}
         href = link_target(attributes)
         if href:
-            kept["href"] = self._page.absolute(href)
-        return "".join(f' {name}="{escape(value or "")}"' for name, value in kept.items())
+            rendered["href"] = self._page.absolute(href)
+        return "".join(f' {name}="{escape(value or "")}"' for name, value in rendered.items())

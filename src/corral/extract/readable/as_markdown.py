@@ -1,4 +1,4 @@
-"""Blocks as Markdown (CommonMark, with the tables of GitHub)."""
+"""Render blocks as Markdown (CommonMark with GitHub tables)."""
 
 import re
 
@@ -126,7 +126,7 @@ def _escape(text: str) -> str:
 
 
 def _mark(text: str, mark: str) -> str:
-    """Marks stand at the words: `** word**` is no emphasis."""
+    """Put the marks directly around the words: `** word**` is not emphasis in Markdown."""
     inner = text.strip()
     if not inner or "\x01" in inner:
         return text
@@ -166,7 +166,7 @@ def _rows(block: Block) -> list[Block]:
 
 
 def _is_data(table: Block) -> bool:
-    """True for rows of cells; False for a page laid out as a table."""
+    """Return whether a table holds data; False if it only lays out the page."""
     rows = _rows(table)
     return bool(rows) and all(
         leaf_count < 4 for row in rows for leaf_count in (sum(1 for _ in cell.leaves()) for cell in row.kids or ())

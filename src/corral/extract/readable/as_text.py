@@ -1,8 +1,8 @@
-"""Blocks as plain text: a line for each paragraph, heading, item of a list and row of a table."""
+"""Render blocks as plain text: a line for each paragraph, heading, list item and table row."""
 
 from corral.extract.readable.blocks import Block
 
-_ROW_CHARS = 2_000  # of a row of a table; more is a page laid out as a table
+_ROW_CHARS = 2_000  # a longer row belongs to a table that only lays out the page
 
 
 def render_text(main: Block) -> str:

@@ -11,25 +11,25 @@ def word_set(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-GONE = "-gone"  # in the place of something that was left out
+GONE = "-gone"  # tag of a block that replaces removed content
 HEADINGS = frozenset(("h1", "h2", "h3", "h4", "h5", "h6"))
-# Characters of a paragraph; shorter texts without an end of sentence are labels, menus or buttons.
+# A text of this length is a paragraph; shorter ones without an end of sentence are labels, menus or buttons.
 LONG_CHARS = 80
 _SHORT_CHARS = 25
 _SENTENCE_ENDS = ".!?:;…。！？؟।።»”\"'"
 _CLOSERS = "\"'”’»)]"
-# A text with fewer spaces per character is written without spaces between words (Chinese, Japanese, Thai).
+# Below one space per 15 characters, a text is in a script without spaces between words (Chinese, Japanese, Thai).
 _CHARS_PER_SPACE = 15
-_DENSE_SCRIPT = 2.5  # letters of other scripts say as much as one of these
+_DENSE_SCRIPT = 2.5  # one character of such a script carries as much text as this many Latin letters
 _MAX_LINKED = 0.5
 
 
 class Block:
     """A container of blocks, or a leaf with text. `kids` is None for a leaf."""
 
-    # A page has hundreds of blocks, and each of these is read several times.
+    # Slots: a page has hundreds of blocks, and each attribute is read several times.
     __slots__ = (
-        *("tag", "node", "depth", "kids", "inline", "text", "chars", "link_chars", "good", "name", "place"),
+        *("tag", "node", "depth", "kids", "inline", "text", "chars", "link_chars", "good", "name", "region"),
         *("is_linked", "has_blocks", "has_special", "unseen"),
     )
 
@@ -38,15 +38,15 @@ class Block:
         self.node = node
         self.depth = depth
         self.kids: list[Block] | None = None
-        self.inline: list[LexborNode] | None = None  # what a leaf is made of, where it is not all of `node`
-        self.text = self.name = ""  # the name is class and id, in small letters
-        self.chars = self.place = 0
+        self.inline: list[LexborNode] | None = None  # the nodes of a leaf, if it is only a part of `node`
+        self.text = self.name = ""  # the name is class and id in lower case
+        self.chars = self.region = 0
         self.link_chars = 0.0
-        self.good = 0.0  # characters of sentences: what tells content from menus
+        self.good = 0.0  # characters in sentences, which distinguish content from menus
         self.is_linked = False  # inside a link
         self.has_blocks = False
-        self.has_special = False  # line breaks, and inline elements that are not displayed
-        self.unseen: tuple[str, ...] = ()  # texts of links that stand for nothing, such as "¶"
+        self.has_special = False  # it has line breaks, or inline elements that are not displayed
+        self.unseen: tuple[str, ...] = ()  # texts of links that readers do not see, such as "¶"
 
     @property
     def link_density(self) -> float:
@@ -62,7 +62,7 @@ class Block:
         self.chars, self.link_chars, self.good = chars, link_chars, good
 
     def collect_leaves(self, found: list[Block]) -> None:
-        """Add all leaves to a list: faster than `leaves`, which is for those who need the first of them."""
+        """Add all leaves to a list. Faster than `leaves`, which can stop after the first of them."""
         for kid in self.kids or ():
             if kid.kids is None:
                 found.append(kid)

@@ -2,20 +2,20 @@
 
 from corral.extract.readable.blocks import HEADINGS, Block
 
-_MIN_HINT = 0.4  # of the sentences of the page
-_DOMINANT = 0.6  # of the sentences of an element: the others are beside it
+_MIN_HINT = 0.4  # minimum share of the page's sentences
+_DOMINANT = 0.6  # minimum share of the parent's sentences
 _SMALL_PART = 0.15
-_MOST = 0.85
+_MAX_SHARE = 0.85
 _MIN_MANY = 2
 _LONG = 80
 _LINKED = 0.35
 
 
 def choose_main(root: Block, hints: list[Block]) -> Block:
-    """The smallest element that holds the content: sections side by side belong together.
+    """Return the smallest block that holds the content.
 
-    Go down from the page, or from what it marks as its main part, as long as one element has nearly all sentences and
-    nothing beside it reads like content.
+    Descend from the page, or from what it marks as its main part, as long as one child has nearly all sentences and
+    no sibling of it reads like content: sections side by side belong together.
     """
     block = start_of(root, hints)
     is_marked = block is not root
@@ -27,6 +27,7 @@ def choose_main(root: Block, hints: list[Block]) -> Block:
 
 
 def start_of(root: Block, hints: list[Block]) -> Block:
+    """Return the best of the blocks that the page marks as its main part; the root if none has enough sentences."""
     best = root
     for hint in _single(hints):
         if hint.good >= _MIN_HINT * root.good and hint.chars and (best is root or _is_better(hint, best)):
@@ -35,19 +36,19 @@ def start_of(root: Block, hints: list[Block]) -> Block:
 
 
 def _single(hints: list[Block]) -> list[Block]:
-    """Without articles that are one of many of their kind: these are items of a list."""
+    """Return the hints without articles that share a name with others: these are items of a list."""
     articles = [hint for hint in hints if hint.tag == "article"]
     if len(articles) < _MIN_MANY:
         return hints
     by_name: dict[str, list[float]] = {}
-    for each in articles:
-        by_name.setdefault(each.name, []).append(each.good)
-    many = {name for name, sizes in by_name.items() if len(sizes) > 1 and max(sizes) < _MOST * sum(sizes)}
+    for article in articles:
+        by_name.setdefault(article.name, []).append(article.good)
+    many = {name for name, sizes in by_name.items() if len(sizes) > 1 and max(sizes) < _MAX_SHARE * sum(sizes)}
     return [hint for hint in hints if hint.tag != "article" or hint.name not in many]
 
 
 def _is_better(hint: Block, other: Block) -> bool:
-    """The inner one of two that hold about the same; else the one with more sentences."""
+    """Return whether `hint` is better: it has more sentences, or it is smaller with about as many."""
     return (
         hint.good > other.good if abs(hint.good - other.good) > _SMALL_PART * other.good else hint.chars < other.chars
     )
@@ -66,7 +67,7 @@ def _dominant_kid(block: Block, *, is_marked: bool) -> Block | None:
 
 
 def _belongs(kid: Block, best: Block, block: Block, *, is_marked: bool) -> bool:
-    """True if a block beside the best one is content, too."""
+    """Return whether a sibling of the best block is content, too."""
     density = kid.link_density
     if density > _LINKED:
         return False
@@ -80,7 +81,7 @@ def _belongs(kid: Block, best: Block, block: Block, *, is_marked: bool) -> bool:
 
 
 def find_lead(root: Block, main: Block) -> list[Block]:
-    """Sentences between the headline and the main part: the introduction of an article."""
+    """Return the leaves with sentences between the headline and the main part: the lead of an article."""
     first = next(main.leaves(), None)
     if first is None or first.tag == "h1":
         return []

@@ -1,4 +1,4 @@
-"""Title, author, date and language of an article, as the page says them for readers."""
+"""Title, author, date and language of an article."""
 
 import re
 
@@ -25,7 +25,7 @@ _AUTHORS = (
 
 
 def title_of(page: Page) -> str | None:
-    """The headline: the <title> without the name of the site, which the first heading confirms."""
+    """Return the headline: the <title>, without the name of the site if og:title or the first heading confirm it."""
     full = page.title
     heading = page.text_of(page.tree.css_first("h1"))
     if not full:
@@ -33,8 +33,8 @@ def title_of(page: Page) -> str | None:
     parts = [part for part in _SEPARATOR.split(full) if part]
     if len(parts) < 2:
         return full
-    shown = _first(page, 'meta[property="og:title"]', "content") or heading
-    return shown if shown and len(shown) < len(full) and shown.casefold() in full.casefold() else full
+    headline = _first(page, 'meta[property="og:title"]', "content") or heading
+    return headline if headline and len(headline) < len(full) and headline.casefold() in full.casefold() else full
 
 
 def author_of(page: Page) -> str | None:

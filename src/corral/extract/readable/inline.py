@@ -1,4 +1,4 @@
-"""Text of inline elements, with line breaks and without what is not displayed."""
+"""Read the text of inline elements, with line breaks and without elements that are not displayed."""
 
 import re
 
@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborNode
 from corral.extract.readable.blocks import word_set
 from corral.extract.readable.names import is_unseen_inline
 
-BREAK = "\x01"  # no space, so that splitting at spaces keeps it
+BREAK = "\x01"  # not white space, so that str.split() keeps it
 _MAX_DEPTH = 60
 SKIPPED = word_set(
     "script style noscript template svg iframe button select input textarea canvas video audio object embed map area"
@@ -17,19 +17,19 @@ _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGN
 
 
 def link_target(attributes: dict[str, str | None]) -> str | None:
-    """The reference of a link that leads somewhere: scripts and data are no targets."""
+    """Return the reference of a link; None for scripts, data URLs and empty ones."""
     href = (attributes.get("href") or "").strip()
     return None if href.lower().startswith(("javascript:", "data:", "vbscript:")) else href or None
 
 
 class InlineReader:
-    """Reads the inline elements of one page. Many of them share a few classes, each of which is judged once."""
+    """Reads the inline elements of one page. They share few classes, so the check of a class is cached."""
 
     def __init__(self) -> None:
         self._unseen_classes: dict[str, bool] = {}
 
     def read(self, node: LexborNode, depth: int = 0) -> tuple[list[str], float]:
-        """Pieces of text, and how many characters of them are links."""
+        """Return the pieces of text, and how many of their characters are links."""
         pieces: list[str] = []
         return pieces, self._add(node, node.tag or "", pieces, depth)
 
@@ -38,7 +38,7 @@ class InlineReader:
         return pieces, self._add_kids(node, pieces, depth)
 
     def _add(self, node: LexborNode, tag: str, pieces: list[str], depth: int) -> float:
-        """Add the text of an element to the pieces. Returns how many characters of it are links."""
+        """Add the text of an element to the pieces; return how many of its characters are links."""
         attributes = node.attributes
         if attributes and self._is_unseen(attributes):
             return 0.0
@@ -68,14 +68,14 @@ class InlineReader:
         return link_chars
 
     def _is_unseen(self, attributes: dict[str, str | None]) -> bool:
-        """`is_unseen`, which looks at nothing but the class of most elements."""
+        """Like `is_unseen`, with a cache for elements that have a class only, as most have."""
         class_name = attributes.get("class")
         if not class_name or len(attributes) > 1:
             return is_unseen(attributes)
-        known = self._unseen_classes.get(class_name)
-        if known is None:
-            known = self._unseen_classes[class_name] = is_unseen_inline(class_name)
-        return known
+        is_hidden = self._unseen_classes.get(class_name)
+        if is_hidden is None:
+            is_hidden = self._unseen_classes[class_name] = is_unseen_inline(class_name)
+        return is_hidden
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:

@@ -1,4 +1,4 @@
-"""What the class and the id of an element say about its place on the page."""
+"""Tell from the class and the id of an element which region of the page it is."""
 
 import re
 from enum import IntEnum
@@ -7,7 +7,7 @@ from itertools import pairwise
 from corral.extract.readable.blocks import word_set
 
 
-class Place(IntEnum):
+class Region(IntEnum):
     UNKNOWN = 0
     AROUND = 1  # navigation, advertising, notices, links to elsewhere
     COMMENTS = 2  # of readers
@@ -25,9 +25,9 @@ _AROUND = word_set(  # Advertising.
     " share shares shared sharing sharebar sharebox sharebuttons sharedaddy addthis addtoany sharethis social socials"
     " socialmedia socialshare newsletter newsletters subscribe subscription signup optin follow followus donate"
     " donation donations cta appstores"
-    # Pictures beside the text.
+    # Image galleries.
     " slider carousel gallery slideshow"
-    # Who wrote it, and small print.
+    # Author boxes and small print.
     " author authors authorbio authorbox aboutauthor bio biography biobox userbio byline contributor contributors aside"
     " disclosure disclaimer"
     # Links to elsewhere.
@@ -35,7 +35,7 @@ _AROUND = word_set(  # Advertising.
     " readnext readalso yarpp suggested suggestedreading suggestions"
     " similar trending mostread mostpopular popularposts upnext alsoread alsolike seealso"
     " morefrom morestories"
-    # Ways around the site.
+    # Navigation of the site.
     " nav navbar navbox navi navigation navheader navfooter docnav topnav subnav sidenav menu menus submenu menubar"
     " breadcrumb breadcrumbs crumb crumbs pagination pager pagenav paging toolbar topbar skiplink skiplinks footer"
     " masthead searchbox searchform catlinks editsection postnavigation"
@@ -60,8 +60,8 @@ _UNSEEN = frozenset(("hidden", "hide", "invisible"))  # only as a whole class: `
 _UNSEEN_INLINE = re.compile(
     "headerlink|editsection|anchor-?link|header-?anchor|sr-only|screen-reader|visually-?hidden|noprint|lineno"
 )
-# `has-sidebar`, `no-comments`: what is beside an element, not what it is. `section--ads`, `noRail(1)`: a variant of
-# it, and rules of style.
+# `has-sidebar` and `no-comments` name something beside the element; `section--ads` and `noRail(1)` name variants of
+# it and style rules.
 _ABOUT_OTHERS = re.compile(r"(?:^|(?<=\s))(?:has|no|enable|with|without)-\S+|--\S+|\S*[()$:]\S*")
 _POST = re.compile(r"(?<![a-z])(?:hentry|h-entry|type-post|type-page|post-\d+)(?![a-z])")
 _WORD = re.compile("[a-z]+")
@@ -71,7 +71,10 @@ _MAX_ID_WORDS = 2
 
 
 def name_of(class_name: str | None, element_id: str | None) -> str:
-    """Class and id as one text in small letters, words apart. A long id is made of the words of a heading."""
+    """Return class and id as one text in lower case, camelCase split into words.
+
+    A long id is ignored: it usually repeats the words of a heading.
+    """
     if element_id and element_id.count("-") + element_id.count("_") + element_id.count(".") > _MAX_ID_WORDS:
         element_id = None
     if not class_name:
@@ -81,21 +84,21 @@ def name_of(class_name: str | None, element_id: str | None) -> str:
     return text if text.islower() else _HUMP.sub("-", text).lower()
 
 
-def place_of(name: str) -> Place:
+def region_of(name: str) -> Region:
     words = _WORD.findall(name)
     if not _UNSEEN.isdisjoint(words) and not _UNSEEN.isdisjoint(name.split()):
-        return Place.AROUND
+        return Region.AROUND
     if not _has_known(words):
-        return Place.UNKNOWN
+        return Region.UNKNOWN
     if _POST.search(name):
-        return Place.UNKNOWN
+        return Region.UNKNOWN
     words = _WORD.findall(_ABOUT_OTHERS.sub("", name))
     named = {*words, *map("".join, pairwise(words))}
     if not named.isdisjoint(_COMMENTS) or _COMMENT_NUMBER.search(name):
-        return Place.COMMENTS
+        return Region.COMMENTS
     if not named.isdisjoint(_AROUND):
-        return Place.AROUND
-    return Place.UNKNOWN if named.isdisjoint(_DOUBTFUL) else Place.DOUBTFUL
+        return Region.AROUND
+    return Region.UNKNOWN if named.isdisjoint(_DOUBTFUL) else Region.DOUBTFUL
 
 
 def _has_known(words: list[str]) -> bool:

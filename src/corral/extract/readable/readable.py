@@ -1,4 +1,4 @@
-"""The readable content of a page, each form of it computed when it is first asked for."""
+"""The readable content of a page. Each form is computed on first access."""
 
 from corral.extract.charset import clean_text
 from corral.extract.lazy import lazy_property
@@ -13,7 +13,7 @@ from corral.extract.readable.prune import prune
 from corral.extract.readable.reader import BlockReader
 from corral.extract.value_limit import capture_limit
 
-_MIN_CHARS = 250  # less is a teaser, or the content has a misleading name
+_MIN_CHARS = 250  # a shorter main part is a teaser, or the real content has a misleading name
 _FEW_SENTENCES = 400
 _SMALL_PART = 0.3
 
@@ -31,7 +31,7 @@ class Readable:
         main = _extract(root, reader.hints)
         if main.chars >= _MIN_CHARS:
             return main
-        # Comments are the content of a forum, and any name may be misleading.
+        # Retry without regard to names: the comments of a forum are its content, and any name may be misleading.
         reader = BlockReader(self._page, is_strict=False)
         other = reader.read()
         if other is None or other.good <= 2 * main.good:
@@ -75,7 +75,7 @@ def readable_of(page: Page) -> Readable:
 def _extract(root: Block, hints: list[Block]) -> Block:
     main = choose_main(root, hints)
     if main.good < _FEW_SENTENCES and main.chars < _SMALL_PART * root.chars:
-        return start_of(root, hints)  # a list of links: an index, a map of the site
+        return start_of(root, hints)  # the page is a list of links, such as an index or a site map
     lead = find_lead(root, main) if main is not root else []
     prune(main)
     if lead and main.kids is not None and sum(leaf.chars for leaf in lead) < main.chars:

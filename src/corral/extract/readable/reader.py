@@ -1,4 +1,4 @@
-"""Read the text of the blocks of a page. It is taken from whole elements, which the parser gives at once."""
+"""Read the text of the blocks of a page, for whole elements at once where possible: the parser does that fastest."""
 
 import re
 
@@ -7,7 +7,7 @@ from selectolax.lexbor import LexborNode
 from corral.extract.page import Page
 from corral.extract.readable.blocks import GONE, Block, set_text
 from corral.extract.readable.inline import BREAK, SKIPPED, InlineReader
-from corral.extract.readable.names import Place
+from corral.extract.readable.names import Region
 from corral.extract.readable.scan import MAX_WRAPPERS, BlockScanner
 
 _MANY_LINKS = 0.33
@@ -16,7 +16,7 @@ _PARAGRAPHS = re.compile(r"\n{2,}")
 
 
 class BlockReader:
-    """`is_strict` leaves out what is named as around the content, and the comments of readers."""
+    """Reads the blocks of a page. `is_strict` leaves out comments and everything named as outside the content."""
 
     def __init__(self, page: Page, *, is_strict: bool = True) -> None:
         self._page = page
@@ -25,7 +25,7 @@ class BlockReader:
         self._blocks = self._scanner.blocks
         self._wrappers = self._scanner.wrappers
         self._inline = InlineReader()
-        self.hints: list[Block] = []  # what the page marks as its article or main part
+        self.hints: list[Block] = []  # blocks that the page marks as its article or main part
 
     def read(self) -> Block | None:
         body = self._page.tree.body
@@ -37,7 +37,7 @@ class BlockReader:
         return root
 
     def _finish(self, block: Block) -> bool:
-        """Read the text of a block. False if nothing of it is content."""
+        """Read the text of a block; return False if it has neither text nor an image."""
         if block.has_blocks and block.tag not in _RAW:
             block.kids = []
             is_slow = block.has_special or block.link_chars > 0 or bool(block.unseen)
@@ -47,14 +47,14 @@ class BlockReader:
             self._read_leaf(block)
         if not block.chars:
             return block.kids is None and block.tag != GONE and _has_picture(block)
-        if block.place and not self._is_content(block):
+        if block.region and not self._is_content(block):
             block.tag, block.kids, block.text, block.chars, block.good = GONE, None, "", 0, 0.0
             block.link_chars = 0.0
         return True
 
     def _is_content(self, block: Block) -> bool:
-        """Judge a block with a doubtful name by its text."""
-        if block.place == Place.DOUBTFUL:
+        """Decide by its text whether a block with a doubtful name is content."""
+        if block.region == Region.DOUBTFUL:
             if not self._is_strict or (block.good and block.link_density <= _MANY_LINKS):
                 return True
             return any(leaf.tag == "h1" for leaf in block.leaves())
@@ -68,8 +68,8 @@ class BlockReader:
         if not block.has_special:
             raw = block.node.text(deep=True)
             for unseen in block.unseen:
-                at = raw.rfind(unseen)
-                raw = raw[:at] + raw[at + len(unseen) :]
+                start = raw.rfind(unseen)
+                raw = raw[:start] + raw[start + len(unseen) :]
             text = " ".join(raw.split())
             set_text(block, text, len(text) if block.is_linked else block.link_chars)
             return
@@ -80,7 +80,7 @@ class BlockReader:
         _collapse(block)
 
     def _read_kids(self, block: Block, node: LexborNode, *, is_slow: bool, depth: int = 0) -> None:
-        """Add the blocks in an element to a container, and the text between them."""
+        """Add the blocks inside an element, and the text between them, to a container."""
         pieces: list[str] = []
         nodes: list[LexborNode] = []
         link_chars = 0.0
@@ -110,7 +110,7 @@ class BlockReader:
             _add_run(block, pieces, link_chars, nodes)
 
     def _read_inline(self, node: LexborNode, pieces: list[str], nodes: list[LexborNode], *, is_slow: bool) -> float:
-        """Add the text of an inline element to a run of text. Returns how many characters of it are links."""
+        """Add the text of an inline element to a run of text; return how many of its characters are links."""
         tag = node.tag
         if tag in SKIPPED:
             return 0.0
@@ -126,7 +126,7 @@ class BlockReader:
         return 0.0
 
     def _read_wrapper(self, block: Block, node: LexborNode, depth: int) -> None:
-        """Add the blocks in an inline element to the container around it."""
+        """Add the blocks inside an inline element to the container around it."""
         if depth <= MAX_WRAPPERS:
             self._read_kids(block, node, is_slow=True, depth=depth)
         else:
@@ -134,7 +134,7 @@ class BlockReader:
 
 
 def _add_run(block: Block, pieces: list[str], link_chars: float, nodes: list[LexborNode]) -> None:
-    """Add the paragraphs of a run of text to a container: two line breaks in a row part them."""
+    """Add the paragraphs of a run of text, which are separated by two line breaks, to a container."""
     raw = "".join(pieces)
     if BREAK not in raw:
         paragraphs = [" ".join(raw.split())]
@@ -142,18 +142,18 @@ def _add_run(block: Block, pieces: list[str], link_chars: float, nodes: list[Lex
         lines = [" ".join(line.split()) for line in raw.split(BREAK)]
         paragraphs = [each for each in _PARAGRAPHS.split("\n".join(lines).strip("\n")) if each]
     total = sum(map(len, paragraphs))
-    for at, paragraph in enumerate(paragraphs):
+    for index, paragraph in enumerate(paragraphs):
         if not paragraph and not any(node.tag in ("img", "picture") for node in nodes):
             continue
         leaf = Block("", block.node)
-        leaf.inline = nodes if at == 0 else []
+        leaf.inline = nodes if index == 0 else []
         share = 1.0 if block.is_linked else min(1.0, link_chars / total if total else 0.0)
         set_text(leaf, paragraph, share * len(paragraph))
         block.kids.append(leaf)  # type: ignore[union-attr]
 
 
 def _collapse(block: Block) -> None:
-    """Make a container with nothing but one text a leaf."""
+    """Turn a container with nothing but one text into a leaf."""
     kids = block.kids
     if kids is not None and len(kids) == 1 and not kids[0].tag:
         leaf = kids[0]

@@ -1,6 +1,6 @@
-"""Find the blocks of a page. What is surely around the content gets no block.
+"""Find the blocks of a page. Elements that are certainly not content get no block.
 
-One pass over the elements, in which each block learns what its text needs: links, line breaks, and blocks inside.
+One pass over the elements notes in each block what reading its text needs: links, line breaks, and blocks inside.
 """
 
 import re
@@ -11,15 +11,15 @@ from corral.extract.lazy import lazy_property
 from corral.extract.page import BLOCK_TAGS, SPECIAL_TAGS, UNSEEN_INLINE_WORDS, Page
 from corral.extract.readable.blocks import HEADINGS, Block, word_set
 from corral.extract.readable.inline import SKIPPED, is_unseen
-from corral.extract.readable.names import Place, is_unseen_inline, name_of, place_of
+from corral.extract.readable.names import Region, is_unseen_inline, name_of, region_of
 
-_MAX_DEPTH = 120  # of blocks in blocks; what is deeper is one text
+_MAX_DEPTH = 120  # of nested blocks; anything deeper is read as one text
 MAX_WRAPPERS = 30
 _MAX_UNSEEN = 8
 _FEW_CHARS = 400
 _BLOCK, _LINK, _SPECIAL = 1, 2, 3
 _KINDS = dict.fromkeys(BLOCK_TAGS, _BLOCK) | dict.fromkeys(SPECIAL_TAGS, _SPECIAL) | {"a": _LINK}
-# Their names say nothing of their place, and there are many of them.
+# Elements whose class and id are not checked: they do not tell the region, and there are many of them.
 _UNNAMED = word_set("tr tbody thead tfoot td th li dt dd caption summary blockquote pre") | HEADINGS
 _AROUND_TAGS = frozenset(("aside", "form"))
 _MAIN_TAGS = frozenset(("article", "main"))
@@ -29,28 +29,28 @@ _AROUND_ROLES = word_set(
 )
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 _Attributes = dict[str, str | None]
-# Named constants of an enumeration are slow to look up, and there are many blocks.
-_UNKNOWN, _AROUND, _COMMENTS, _DOUBTFUL = Place.UNKNOWN, Place.AROUND, Place.COMMENTS, Place.DOUBTFUL
+# Module constants: looking up members of an enumeration is slow, and there are many blocks.
+_UNKNOWN, _AROUND, _COMMENTS, _DOUBTFUL = Region.UNKNOWN, Region.AROUND, Region.COMMENTS, Region.DOUBTFUL
 
 
 class BlockScanner:
-    """`is_strict` leaves out what is named as around the content, and the comments of readers."""
+    """Scans a page for blocks. `is_strict` leaves out comments and everything named as outside the content."""
 
     def __init__(self, page: Page, *, is_strict: bool) -> None:
         self._page = page
         self._is_strict = is_strict
-        self._places: dict[str, Place] = {}
-        self._names: dict[str, str] = {}  # of a class
-        self.blocks: dict[int, Block | None] = {}  # by the id of the element; None for what is not read
-        self.no_block = Block("", page.tree.root)  # type: ignore[arg-type]  # for elements that are none
+        self._regions: dict[str, Region] = {}
+        self._names: dict[str, str] = {}  # by class attribute
+        self.blocks: dict[int, Block | None] = {}  # by the id of the element; None for elements that are not read
+        self.no_block = Block("", page.tree.root)  # type: ignore[arg-type]  # stands for elements without a block
         self.wrappers: set[int] = set()  # inline elements around blocks
-        self.hints: list[Block] = []  # what the page marks as its article or main part
-        self._inside: dict[int, Block | None] = {}  # by the id of an inline element: the block around it
-        self._counted: dict[int, float] = {}  # characters of each link that were counted
+        self.hints: list[Block] = []  # blocks that the page marks as its article or main part
+        self._inside: dict[int, Block | None] = {}  # by the id of an inline element, the block around it
+        self._counted: dict[int, float] = {}  # by the id of a link, the characters counted for it
         self._unseen_classes: dict[str, bool] = {}
 
     def scan(self, body: LexborNode) -> Block:
-        """Open a block for every element that is one. Runs for each element of the page: nothing here is idle."""
+        """Open the blocks of the page and return the root. The loop runs for every element, so it must be fast."""
         root = Block("body", body)
         blocks = self.blocks
         blocks[body.mem_id] = root
@@ -77,7 +77,7 @@ class BlockScanner:
         return root
 
     def _climb(self, node: LexborNode | None, *, is_block: bool) -> Block | None:
-        """The block around an inline element; None if that is not read."""
+        """Return the block around an inline element; None if that block is not read."""
         blocks, inside = self.blocks, self._inside
         climbed: list[LexborNode] = []
         block: Block | None = None
@@ -98,14 +98,14 @@ class BlockScanner:
         return block
 
     def _wrap(self, inline: list[LexborNode], block: Block) -> None:
-        """Note inline elements that hold blocks. The text of a link around blocks is counted with these."""
+        """Register inline elements that hold blocks. Their blocks count the text of a link around them."""
         for each in inline:
             if each.tag not in SKIPPED:
                 self.wrappers.add(each.mem_id)
             block.link_chars -= self._counted.pop(each.mem_id, 0.0)
 
     def _open(self, node: LexborNode, tag: str, parent: Block) -> Block | None:
-        """Begin a block; None if it is left out."""
+        """Open a block; return None if the element is left out."""
         depth = parent.depth + 1
         if depth > _MAX_DEPTH:
             parent.has_special = False
@@ -124,18 +124,18 @@ class BlockScanner:
         if tag in _AROUND_TAGS:
             if self._is_strict and not self._may_be_content(node):
                 return None
-            block.place = _AROUND
+            block.region = _AROUND
         elif tag == "header":
-            block.place = _DOUBTFUL
+            block.region = _DOUBTFUL
         elif tag in _MAIN_TAGS:
             self.hints.append(block)
         return block
 
     def _may_be_read(self, block: Block, attributes: _Attributes) -> bool:
-        """Judge a block by its attributes."""
+        """Set the name and the region of a block from its attributes; return False if it is left out."""
         node, tag = block.node, block.tag
         class_name, element_id = attributes.get("class"), attributes.get("id")
-        # Most elements have no more than these two.
+        # Most elements have no other attributes.
         has_more = len(attributes) > (class_name is not None) + (element_id is not None)
         if has_more and self._is_unseen(node, attributes):
             return False
@@ -145,14 +145,14 @@ class BlockScanner:
             name = self._name(class_name) if class_name else ""
         block.name = name
         if tag in _AROUND_TAGS or (has_more and attributes.get("role") in _AROUND_ROLES):
-            place = _AROUND
+            region = _AROUND
         elif name:
-            place = self._place(name)
+            region = self._region(name)
         else:
-            place = _DOUBTFUL if tag == "header" else _UNKNOWN
-        if place:
-            block.place = place
-            if place is not _DOUBTFUL and self._is_strict and not self._may_be_content(node):
+            region = _DOUBTFUL if tag == "header" else _UNKNOWN
+        if region:
+            block.region = region
+            if region is not _DOUBTFUL and self._is_strict and not self._may_be_content(node):
                 return False
         if tag in _MAIN_TAGS or (has_more and _is_marked_main(attributes)):
             self.hints.append(block)
@@ -164,14 +164,14 @@ class BlockScanner:
             name = self._names[class_name] = name_of(class_name, None)
         return name
 
-    def _place(self, name: str) -> Place:
-        place = self._places.get(name)
-        if place is None:
-            place = self._places[name] = place_of(name)
-        return place
+    def _region(self, name: str) -> Region:
+        region = self._regions.get(name)
+        if region is None:
+            region = self._regions[name] = region_of(name)
+        return region
 
     def _is_in_link(self, node: LexborNode) -> bool:
-        """True if an inline link stands between an element and the block around it."""
+        """Return whether an inline link is between an element and the block around it."""
         above = node.parent
         for _ in range(MAX_WRAPPERS):
             if above is None or above.mem_id not in self.wrappers:
@@ -188,13 +188,13 @@ class BlockScanner:
         return False
 
     def _may_be_content(self, node: LexborNode) -> bool:
-        """True if the name of an element must be wrong: it holds the headline, and most of the paragraphs."""
+        """Return whether an element is content despite its name: it holds the headline and most of the paragraphs."""
         around = self._around_headlines
         return (not around or node.mem_id in around) and self._holds_most(node)
 
     @lazy_property
     def _around_headlines(self) -> set[int]:
-        """The elements that hold a headline; they are few, and a search below every element takes longer."""
+        """The ids of the elements around a headline. They are few; searching below every element would take longer."""
         found: set[int] = set()
         for node in self._page.elements("h1"):
             above: LexborNode | None = node
@@ -206,13 +206,13 @@ class BlockScanner:
     def _holds_most(self, node: LexborNode) -> bool:
         if len(node.text(deep=True)) < _FEW_CHARS:
             return False
-        most, selector = self._paragraphs
+        total, selector = self._paragraphs
         inside = sum(len(each.text(deep=True)) for each in node.css(selector)) if selector else _visible_chars(node)
-        return inside > most / 2
+        return inside > total / 2
 
     @lazy_property
     def _paragraphs(self) -> tuple[int, str]:
-        """How many characters stand in paragraphs, and their selector; where these are few, all text of the page."""
+        """The number of characters in paragraphs, and their selector; if they are few, of all text, and no selector."""
         body = self._page.tree.body
         if body is None:
             return 0, ""
@@ -230,17 +230,17 @@ class BlockScanner:
             return
         href = attributes.get("href")
         if href and href[0] != "#":
-            # Generators of documentation link names to their definitions by relative references, in every sentence:
-            # these speak less for navigation.
+            # Documentation generators link names to their definitions by relative references in every sentence, so
+            # relative links are weaker evidence of navigation.
             weight = 1.0 if href[0] == "/" or ":" in href[:12] else 0.5
             self._counted[node.mem_id] = chars = weight * len(node.text(deep=True).strip())
             parent.link_chars += chars
 
     def _is_unseen_class(self, class_name: str) -> bool:
-        known = self._unseen_classes.get(class_name)
-        if known is None:
-            known = self._unseen_classes[class_name] = is_unseen_inline(class_name)
-        return known
+        is_hidden = self._unseen_classes.get(class_name)
+        if is_hidden is None:
+            is_hidden = self._unseen_classes[class_name] = is_unseen_inline(class_name)
+        return is_hidden
 
     def _mark_unseen_inline(self, body: LexborNode) -> None:
         page = self._page

@@ -1,1 +1,1 @@
-"""Selectors of fields: validated, generated, matched."""
+"""Validate, generate and apply the selectors of fields."""

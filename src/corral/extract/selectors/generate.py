@@ -1,5 +1,7 @@
-"""A CSS selector for an element that was found: short where the page allows it, always right for this page, and made
-of what stays the same on the next page of the template and after the next build of the site.
+"""Generate CSS selectors for an element.
+
+A selector is as short as the page allows and correct on this page. It uses names that stay the same on other pages of
+the template and after the next build of the site.
 """
 
 import re
@@ -12,7 +14,7 @@ from corral.extract.selectors.stable_names import is_generated, rank_name, stabl
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,60}")
 _VALUE = re.compile(r"[A-Za-z][A-Za-z0-9_.: -]{0,60}")
-# Attributes that are there for programs, or that say what an element holds.
+# Attributes for programs, and attributes that describe the content of an element.
 _ATTRIBUTES = (
     *("itemprop", "property", "data-testid", "data-test", "data-test-id", "data-qa", "data-cy", "data-hook"),
     *("data-field", "data-name", "data-role", "data-type", "data-component", "data-automation-id", "name", "rel"),
@@ -24,7 +26,7 @@ _MAX_ABOVE = 6
 
 
 def selector_for(page: Page, node: LexborNode) -> str | None:
-    """The first candidate whose first match is this element; None where there is none."""
+    """Return the first candidate whose first match is this element; None if there is none."""
     for candidate in list_candidates(node):
         first = page.tree.css_first(candidate)
         if first is not None and first.mem_id == node.mem_id:
@@ -33,24 +35,24 @@ def selector_for(page: Page, node: LexborNode) -> str | None:
 
 
 def names_of(node: LexborNode) -> list[str]:
-    """Short names, the most telling first: by id, by attribute, by class, by tag."""
+    """Return short selectors for an element, the most specific first: by id, attribute, class, tag."""
     tag = _tag_of(node)
-    given = _id_of(node)
+    element_id = _id_of(node)
     stems = [f'{tag}[class*="{stem}"]' for word in _words_of(node) if (stem := stable_stem(word)) is not None]
     classes = classes_of(node)
-    telling = [f"{tag}.{name}" for name in classes if not _is_utility(name)]
+    specific = [f"{tag}.{name}" for name in classes if not _is_utility(name)]
     others = [f"{tag}.{name}" for name in classes if _is_utility(name)]
-    return [*([f"#{given}"] if given else []), *_attributes_of(node), *telling, *stems, *others, tag]
+    return [*([f"#{element_id}"] if element_id else []), *_attributes_of(node), *specific, *stems, *others, tag]
 
 
 def classes_of(node: LexborNode) -> list[str]:
-    """Class names that can be written as they are, the most telling first. Generated names are left out."""
+    """Return the class names that need no escaping and are not generated, the most specific first."""
     words = [word for word in _words_of(node) if _WORD.fullmatch(word) and not is_generated(word)]
     return sorted(words[:_MAX_CLASSES], key=rank_name)
 
 
 def list_candidates(node: LexborNode) -> Iterator[str]:
-    """Selectors for the element, the most stable first; positions come last."""
+    """Yield selectors for the element, the most stable first and positions last."""
     names = names_of(node)
     yield from names
     parent = node.parent
@@ -62,16 +64,16 @@ def list_candidates(node: LexborNode) -> Iterator[str]:
 
 
 def path_to(node: LexborNode) -> str:
-    """Step by step from the nearest ancestor with a stable id, or from as far up as we look."""
+    """Return the path from the nearest ancestor with a stable id, or of the last `_MAX_STEPS` steps."""
     steps: list[str] = []
     here: LexborNode | None = node
     while here is not None and is_element(here) and len(steps) < _MAX_STEPS:
-        given = _id_of(here)
-        if given:
-            steps.append(f"#{given}")
+        element_id = _id_of(here)
+        if element_id:
+            steps.append(f"#{element_id}")
             break
         tag = _tag_of(here)
-        steps.append(tag if tag in ("html", "body") else f"{tag}:nth-of-type({_place(here)})")
+        steps.append(tag if tag in ("html", "body") else f"{tag}:nth-of-type({_position(here)})")
         here = here.parent
     return " > ".join(reversed(steps))
 
@@ -81,7 +83,7 @@ def is_element(node: LexborNode) -> bool:
 
 
 def _anchors_above(node: LexborNode) -> Iterator[str]:
-    """The best name of each ancestor above the parent, where it is more than a tag."""
+    """Yield the best name of each ancestor above the parent, if it is more than a generic tag."""
     here = node.parent.parent if node.parent is not None else None
     for _ in range(_MAX_ABOVE):
         if here is None or not is_element(here) or here.tag in ("html", "body"):
@@ -93,8 +95,8 @@ def _anchors_above(node: LexborNode) -> Iterator[str]:
 
 
 def _id_of(node: LexborNode) -> str:
-    given = node.attributes.get("id") or ""
-    return given if _WORD.fullmatch(given) and not is_generated(given) else ""
+    element_id = node.attributes.get("id") or ""
+    return element_id if _WORD.fullmatch(element_id) and not is_generated(element_id) else ""
 
 
 def _attributes_of(node: LexborNode) -> list[str]:
@@ -115,13 +117,13 @@ def _is_utility(name: str) -> bool:
 
 
 def _tag_of(node: LexborNode) -> str:
-    """Broken pages have tags, such as `<b$>`, that cannot be written in a selector."""
+    """Return the tag, or `*` if a selector cannot express it, as with `<b$>` of a broken page."""
     return node.tag if node.tag and _WORD.fullmatch(node.tag) else "*"
 
 
-def _place(node: LexborNode) -> int:
-    place, before = 1, node.prev
+def _position(node: LexborNode) -> int:
+    position, before = 1, node.prev
     while before is not None:
-        place += before.tag == node.tag
+        position += before.tag == node.tag
         before = before.prev
-    return place
+    return position

@@ -7,7 +7,10 @@ MAX_MATCHES = 10_000
 
 
 def search_text(pattern: str, text: str, limit: int = MAX_MATCHES) -> list[str]:
-    """Every match: its first group where it has one, else all of it. It may take for ever: bound its time."""
+    """Return every match: its first group if it has one, else all of it.
+
+    A pattern may run forever, so the caller must limit the time.
+    """
     values: list[str] = []
     for match in compile_pattern(pattern).finditer(text):
         value = normalize_space(match[1] if match.re.groups else match[0])

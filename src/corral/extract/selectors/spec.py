@@ -7,17 +7,17 @@ from corral.domain.fields.own_code import check_code
 from corral.domain.fields.patterns import check_pattern
 from corral.domain.fields.spec import MAX_SELECTOR_CHARS, FieldSpec
 from corral.domain.json_path import parse_query
-from corral.extract.selectors.xpath_grammar import mistake_in
+from corral.extract.selectors.xpath_grammar import find_mistake
 
 _CSS = "use standard CSS such as `.price` or `a.next`; an attribute goes in `attr`, not `::attr()`"
 _XPATH = "use XPath 1.0 with its core functions, such as //h1 or //a[@rel='next']/@href"
 
 
 def check_spec(spec: FieldSpec, *, field: str) -> None:
-    """BadInput naming what is wrong with a field's recipe."""
-    given = [kind for kind in ("css", "xpath", "jsonpath") if getattr(spec, kind) is not None]
-    if len(given) > 1:
-        raise _bad(f"{' and '.join(given)} each locate the field", field, "give one of them")
+    """Check the recipe of a field; raise BadInput with the first error."""
+    kinds = [kind for kind in ("css", "xpath", "jsonpath") if getattr(spec, kind) is not None]
+    if len(kinds) > 1:
+        raise _bad(f"{' and '.join(kinds)} each locate the field", field, "give one of them")
     if spec.attr is not None and spec.jsonpath is not None:
         raise _bad("attr takes an attribute of an element, and jsonpath finds none", field, "leave attr out")
     if spec.is_code:
@@ -28,8 +28,8 @@ def check_spec(spec: FieldSpec, *, field: str) -> None:
     if spec.rules is not None and spec.rules.pattern is not None:
         check_pattern(spec.rules.pattern, field=f"{field}.rules.pattern")
     for name, others in (("fields", spec.fields), ("fallbacks", spec.fallbacks)):
-        for place, other in enumerate(others):
-            check_spec(other, field=f"{field}.{name}.{place}")
+        for index, other in enumerate(others):
+            check_spec(other, field=f"{field}.{name}.{index}")
 
 
 def _check_selectors(spec: FieldSpec, field: str) -> None:
@@ -42,7 +42,7 @@ def _check_selectors(spec: FieldSpec, field: str) -> None:
 
 
 def compile_check(css: str, *, field: str = "fields") -> str:
-    """The selector as given, or BadInput where it cannot be compiled."""
+    """Return the selector unchanged; raise BadInput if it cannot be compiled."""
     if len(css) > MAX_SELECTOR_CHARS:
         raise _too_long("CSS selector", css, field)
     if not css.strip() or not css.isprintable() or not _compiles(css):
@@ -52,12 +52,14 @@ def compile_check(css: str, *, field: str = "fields") -> str:
 
 
 def check_xpath(expression: str, *, field: str = "fields") -> str:
-    """The expression as given, or BadInput saying where it is none."""
+    """Return the expression unchanged; raise BadInput with the position of the first error."""
     if len(expression) > MAX_SELECTOR_CHARS:
         raise _too_long("XPath expression", expression, field)
-    mistake = mistake_in(expression)
+    mistake = find_mistake(expression)
     if mistake is not None:
-        raise _bad(f"the XPath expression cannot be read at position {mistake.at}: {mistake.what}", field, _XPATH)
+        raise _bad(
+            f"the XPath expression cannot be read at position {mistake.position}: {mistake.reason}", field, _XPATH
+        )
     return expression
 
 
@@ -70,15 +72,15 @@ def _compiles(css: str, tree: LexborHTMLParser | None = None) -> bool:
 
 
 def _readable(css: str) -> int:
-    """How much of it is a selector by itself: its compiler does not say where it stopped."""
+    """Return the length of the longest prefix that is a valid selector: the parser does not report where it stopped."""
     tree = LexborHTMLParser("<p></p>")
     starts = (css[:end] for end in range(len(css) - 1, 0, -1))
     return next((len(start) for start in starts if start.strip() and start.isprintable() and _compiles(start, tree)), 0)
 
 
 def _too_long(what: str, text: str, field: str) -> BadInput:
-    told = f"the {what} has {len(text)} characters, more than {MAX_SELECTOR_CHARS}"
-    return _bad(told, field, f"use a shorter {what.rsplit(maxsplit=1)[-1]}")
+    message = f"the {what} has {len(text)} characters, more than {MAX_SELECTOR_CHARS}"
+    return _bad(message, field, f"use a shorter {what.rsplit(maxsplit=1)[-1]}")
 
 
 def _bad(message: str, field: str, hint: str) -> BadInput:

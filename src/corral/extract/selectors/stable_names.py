@@ -1,5 +1,7 @@
-"""Which ids, classes and attributes of an element survive the next build of its site, and name the same thing on every
-page of a template. Names that a tool generated, and names with the number of one item in them, do neither.
+"""Tell stable names of elements from generated ones.
+
+A stable id, class or attribute survives the next build of its site and names the same thing on every page of a
+template. Names that a tool generated, and names with the number of one item in them, do neither.
 """
 
 import re
@@ -10,7 +12,7 @@ _GENERATED = re.compile(
     r"(?:css|sc|jss|jsx|svelte|emotion|makeStyles|tss|ng|ngcontent|nghost|ember|react|radix|headlessui|mui|yui|ext"
     r"|styled|chakra|mantine|data-v|_ng\w+)[-_:]*(?:[0-9a-z]*\d[0-9a-z]*|[a-z]*[A-Z]\w*)(?:[-_]\w+)?"
 )
-# Words about how an element looks or in which state it is, not about what it holds.
+# Names for the look or the state of an element, not for its content.
 _UTILITY = re.compile(
     r"-?(?:[mp][xytrbl]?|w|h|z|d)-(?:\d[\d./]*|auto|full|px|screen|none|flex|grid|(?:inline-)?block)"
     r"|-?(?:gap|text|bg|flex|grid|items|justify|content|self|rounded|border|shadow|font|leading"
@@ -28,21 +30,21 @@ _MIN_HASH_CHARS = 5
 
 
 def is_generated(name: str) -> bool:
-    """True for `css-1x2y3z`, `sc-bdVaJa`, `jss12`, `price__3xY2a`, `post-8412`: a tool made it, or one item has it."""
+    """Return whether a tool generated the name, or only one item has it: `css-1x2y3z`, `price__3xY2a`, `post-8412`."""
     if _GENERATED.fullmatch(name) or name.startswith("_"):
         return True
     return any(_is_hash(part) for part in _PARTS.split(name) if part)
 
 
 def rank_name(name: str) -> int:
-    """The smallest is the most telling: words for content, then those with a digit, then those of looks and states."""
+    """Return the rank of a name: 0 for words about content, 1 with a digit, 2 for looks and states."""
     if _UTILITY.fullmatch(name) or _STATE.fullmatch(name):
         return 2
     return int(any(char.isdigit() for char in name))
 
 
 def stable_stem(name: str) -> str | None:
-    """The written part of a name to which a build appends a hash: `Card_price__` of `Card_price__3xY2a`."""
+    """Return the stable part of a name to which a build appends a hash: `Card_price__` of `Card_price__3xY2a`."""
     match = re.fullmatch(r"([A-Za-z][A-Za-z-]*(?:_[A-Za-z][A-Za-z-]*)*(?:__|--?|_))([A-Za-z0-9_-]+)", name)
     if match is None or not _is_hash(_PARTS.split(match[2])[0]):
         return None
@@ -53,7 +55,7 @@ def stable_stem(name: str) -> str | None:
 
 
 def _is_hash(part: str) -> bool:
-    """Digits that number something, or letters and digits or cases in an order that no word has."""
+    """Return whether a part has a number, or letters, digits and cases in an order that no word has."""
     if re.search(r"\d\d", part):
         return True
     if len(part) < _MIN_HASH_CHARS:

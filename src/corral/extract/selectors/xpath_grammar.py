@@ -7,7 +7,7 @@ module reports both when the job is created. See ADR 36.
 import re
 from dataclasses import dataclass
 
-# No real expression is nested deeper, and the parser is recursive.
+# The parser is recursive, and no real expression is nested deeper.
 _MAX_NESTED = 40
 _NAME = r"[^\W\d][\w.-]*"
 _TOKEN = re.compile(
@@ -26,7 +26,7 @@ _AXES = _UPWARDS | frozenset(
 )
 _NODE_TYPES = frozenset(("comment", "text", "processing-instruction", "node"))
 _OPERATORS = frozenset(("or", "and", "=", "!=", "<", "<=", ">", ">=", "+", "-", "*", "div", "mod", "|"))
-# The core functions, with how many arguments they take at least and at most.
+# The core functions, with the minimum and maximum number of their arguments.
 _FUNCTIONS = {
     "last": (0, 0),
     "position": (0, 0),
@@ -60,53 +60,53 @@ _FUNCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    at: int
-    what: str
+    position: int
+    reason: str
 
 
-class _Wrong(Exception):
-    def __init__(self, at: int, what: str) -> None:
-        super().__init__(what)
-        self.mistake = Mistake(at, what)
+class _SyntaxError(Exception):
+    def __init__(self, position: int, reason: str) -> None:
+        super().__init__(reason)
+        self.mistake = Mistake(position, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class _Token:
     kind: str  # literal, number, name, sign, or end
     text: str
-    at: int
+    position: int
 
 
-def mistake_in(expression: str) -> Mistake | None:
-    """The first thing that is wrong with it; None where it can be looked up."""
+def find_mistake(expression: str) -> Mistake | None:
+    """Return the first error in an expression; None if it is valid."""
     try:
         _Grammar(_tokens(expression)).whole()
-    except _Wrong as wrong:
-        return wrong.mistake
+    except _SyntaxError as error:
+        return error.mistake
     return None
 
 
 def _tokens(text: str) -> list[_Token]:
     tokens: list[_Token] = []
-    place, end = 0, len(text.rstrip())
-    while place < end:
-        found = _TOKEN.match(text, place)
+    offset, end = 0, len(text.rstrip())
+    while offset < end:
+        found = _TOKEN.match(text, offset)
         if found is None or found.lastgroup is None:
-            blank = _SPACE.match(text, place)
-            at = blank.end() if blank else place
-            what = "a quote that is not closed" if text[at] in "\"'" else f"{text[at]!r} means nothing here"
-            raise _Wrong(at, what)
+            blank = _SPACE.match(text, offset)
+            start = blank.end() if blank else offset
+            reason = "a quote that is not closed" if text[start] in "\"'" else f"{text[start]!r} means nothing here"
+            raise _SyntaxError(start, reason)
         tokens.append(_Token(found.lastgroup, found[found.lastgroup], found.start(found.lastgroup)))
-        place = found.end()
+        offset = found.end()
     return [*tokens, _Token("end", "", end)]
 
 
 class _Grammar:
-    """One method for each rule. Operators are not ranked: that matters for what is found, not for whether it reads."""
+    """One method for each rule. The precedence of operators is ignored: it does not affect validity."""
 
     def __init__(self, tokens: list[_Token]) -> None:
         self._tokens = tokens
-        self._place = 0
+        self._index = 0
         self._nested = 0
 
     def whole(self) -> None:
@@ -116,12 +116,12 @@ class _Grammar:
 
     @property
     def _next(self) -> _Token:
-        return self._tokens[self._place]
+        return self._tokens[self._index]
 
     def _take(self, *signs: str) -> bool:
-        """Go on, where one of these comes next."""
+        """Consume the next token if it is one of these signs; return whether it was."""
         if self._next.kind == "sign" and self._next.text in signs:
-            self._place += 1
+            self._index += 1
             return True
         return False
 
@@ -130,23 +130,23 @@ class _Grammar:
             raise self._syntax_error(f"{sign!r} is missing")
 
     def _is_before(self, sign: str) -> bool:
-        """Whether this sign stands behind the next token."""
-        return self._next.kind != "end" and self._tokens[self._place + 1].text == sign
+        """Return whether this sign follows the next token."""
+        return self._next.kind != "end" and self._tokens[self._index + 1].text == sign
 
-    def _syntax_error(self, what: str = "") -> _Wrong:
+    def _syntax_error(self, reason: str = "") -> _SyntaxError:
         token = self._next
         if token.kind == "end":
-            return _Wrong(token.at, what or "it ends too early")
-        return _Wrong(token.at, what or f"{token.text[:40]!r} is not expected here")
+            return _SyntaxError(token.position, reason or "it ends too early")
+        return _SyntaxError(token.position, reason or f"{token.text[:40]!r} is not expected here")
 
     def _expression(self) -> None:
         self._nested += 1
         if self._nested > _MAX_NESTED:
-            raise _Wrong(self._next.at, "it is nested too deeply")
+            raise _SyntaxError(self._next.position, "it is nested too deeply")
         self._operand()
         while self._next.kind in ("sign", "name") and self._next.text in _OPERATORS:
             joins_nodes = self._take("|")
-            self._place += not joins_nodes
+            self._index += not joins_nodes
             self._operand(may_be_negative=not joins_nodes)
         self._nested -= 1
 
@@ -169,9 +169,9 @@ class _Grammar:
 
     def _primary(self) -> None:
         token = self._next
-        self._place += 1
+        self._index += 1
         if token.text == "$":
-            raise _Wrong(token.at, "variables are not supported")
+            raise _SyntaxError(token.position, "variables are not supported")
         if token.text == "(" and token.kind == "sign":
             self._expression()
             self._need(")")
@@ -180,18 +180,18 @@ class _Grammar:
 
     def _call(self, function: _Token) -> None:
         if function.text not in _FUNCTIONS:
-            raise _Wrong(function.at, f"unknown function {function.text[:40]!r}")
-        least, most = _FUNCTIONS[function.text]
+            raise _SyntaxError(function.position, f"unknown function {function.text[:40]!r}")
+        min_count, max_count = _FUNCTIONS[function.text]
         self._need("(")
-        given = 0
+        count = 0
         while not self._take(")"):
-            if given:
+            if count:
                 self._need(",")
             self._expression()
-            given += 1
-        if not least <= given <= most:
-            takes = f"{least}" if least == most else f"{least} to {most}"
-            raise _Wrong(function.at, f"{function.text}() is given {given} arguments and takes {takes}")
+            count += 1
+        if not min_count <= count <= max_count:
+            takes = f"{min_count}" if min_count == max_count else f"{min_count} to {max_count}"
+            raise _SyntaxError(function.position, f"{function.text}() has {count} arguments and takes {takes}")
 
     def _starts_step(self) -> bool:
         token = self._next
@@ -207,8 +207,8 @@ class _Grammar:
             return
         if not self._take("@") and self._next.kind == "name" and self._is_before("::"):
             if self._next.text not in _AXES:
-                raise _Wrong(self._next.at, f"unknown axis {self._next.text[:40]!r}")
-            self._place += 2
+                raise _SyntaxError(self._next.position, f"unknown axis {self._next.text[:40]!r}")
+            self._index += 2
         self._node_test()
         self._predicates()
 
@@ -218,12 +218,12 @@ class _Grammar:
             return
         if token.kind != "name":
             raise self._syntax_error()
-        self._place += 1
+        self._index += 1
         if self._take("("):
             if token.text not in _NODE_TYPES:
-                raise _Wrong(token.at, f"{token.text[:40]!r} is not a node type")
+                raise _SyntaxError(token.position, f"{token.text[:40]!r} is not a node type")
             if token.text == "processing-instruction" and self._next.kind == "literal":
-                self._place += 1
+                self._index += 1
             self._need(")")
 
     def _predicates(self) -> None:

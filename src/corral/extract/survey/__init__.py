@@ -1,1 +1,1 @@
-"""What a page offers to a person who writes a job."""
+"""Analyse a page for a person who writes a job."""

@@ -1,4 +1,4 @@
-"""Selectors for an element that a person chose: for it alone, and for all that are like it."""
+"""Suggest selectors for an element that a person chose: for it alone, and for all elements like it."""
 
 import re
 from collections.abc import Iterator
@@ -27,7 +27,7 @@ ELEMENT, ALIKE = "element", "alike"
 
 
 def find_clicked(page: Page, spec: FieldSpec) -> LexborNode | None:
-    """The first match of the CSS selector or XPath expression; of a text, the innermost element that has it."""
+    """Return the first match of the CSS selector or XPath expression; for a text, the innermost element with it."""
     if spec.css is not None:
         return next(iter(page.by_css(spec.css)), None)
     if spec.xpath is not None:
@@ -36,7 +36,7 @@ def find_clicked(page: Page, spec: FieldSpec) -> LexborNode | None:
 
 
 def _find_by_xpath(page: Page, expression: str) -> LexborNode | None:
-    """The same place in the tree of the page: both trees have the same elements."""
+    """Find the element with lxml, and return it from the tree of the page by its path: both trees are the same."""
     from corral.extract.xml.elements import TooMuch, html_elements  # noqa: PLC0415 - most pages do without lxml
 
     root = page.tree.root
@@ -61,16 +61,16 @@ def _find_by_text(page: Page, text: str) -> LexborNode | None:
         return None
     exact: LexborNode | None = None
     holding: LexborNode | None = None
-    for place, node in enumerate(page.tree.body.traverse(include_text=False)):
-        if place >= _MAX_ELEMENTS:
+    for index, node in enumerate(page.tree.body.traverse(include_text=False)):
+        if index >= _MAX_ELEMENTS:
             break
         if not is_element(node) or node.tag in _HIDDEN:
             continue
-        said = page.text_of(node) or ""
-        # The last one in a chain of equal texts is the innermost.
-        if said == text and (exact is None or _is_inside(node, exact)):
+        own_text = page.text_of(node) or ""
+        # The last element in a chain of equal texts is the innermost.
+        if own_text == text and (exact is None or _is_inside(node, exact)):
             exact = node
-        elif text in said and (holding is None or _is_inside(node, holding)):
+        elif text in own_text and (holding is None or _is_inside(node, holding)):
             holding = node
     return exact or holding
 
@@ -90,33 +90,33 @@ def describe_clicked(page: Page, node: LexborNode) -> dict[str, Any]:
 
 
 def suggest_for(page: Page, node: LexborNode) -> list[dict[str, Any]]:
-    """Selectors of this element alone (`element`), then of all that are like it (`alike`); the most stable first."""
+    """Return selectors of this element alone (`element`), then of all like it (`alike`), the most stable first."""
     attributes = _attributes_of(node)
     alone: list[tuple[str, int]] = []
     alike: dict[str, int] = {}
     for css, matches, is_first in _matching(page, node):
-        # A field takes the first match.
+        # A field takes the first match, so a selector with more matches is enough for the element alone.
         if is_first and len(alone) < _MAX_ALONE:
             alone.append((css, matches))
         if matches > 1 and len(alike) < _MAX_ALIKE:
             alike[css] = matches
     alone.sort(key=lambda each: each[1] > 1)
-    told = [
+    suggested = [
         _suggest(page, FieldSpec(ELEMENT, css, attr), matches, rank)
         for rank, (css, matches) in enumerate(alone)
         for attr in attributes
     ]
-    told += [_suggest(page, FieldSpec(ELEMENT, xpath=xpath), 1, 1) for xpath in _by_label(page, node)]
+    suggested += [_suggest(page, FieldSpec(ELEMENT, xpath=xpath), 1, 1) for xpath in _by_label(page, node)]
     for rank, (css, matches) in enumerate({**dict(_in_items(page, node)), **alike}.items()):
         if rank < _MAX_ALIKE:
-            told += [_suggest(page, FieldSpec(ALIKE, css, attr, all=True), matches, rank) for attr in attributes]
-    return [each for each in told if each["value"] not in (None, [], "")]
+            suggested += [_suggest(page, FieldSpec(ALIKE, css, attr, all=True), matches, rank) for attr in attributes]
+    return [each for each in suggested if each["value"] not in (None, [], "")]
 
 
 def _matching(page: Page, node: LexborNode) -> Iterator[tuple[str, int, bool]]:
-    """Candidates that match the element, with how many elements they match, and whether it is the first of them."""
-    for place, css in enumerate(dict.fromkeys(list_candidates(node))):
-        if place >= _MAX_TRIED:
+    """Yield candidates that match the element, with their number of matches and whether it is the first of them."""
+    for index, css in enumerate(dict.fromkeys(list_candidates(node))):
+        if index >= _MAX_TRIED:
             return
         matches = page.by_css(css)
         if any(match.mem_id == node.mem_id for match in matches):
@@ -124,7 +124,7 @@ def _matching(page: Page, node: LexborNode) -> Iterator[tuple[str, int, bool]]:
 
 
 def _in_items(page: Page, node: LexborNode) -> Iterator[tuple[str, int]]:
-    """Of an element in one of several repeated items: the same element of each of them."""
+    """Yield selectors for an element inside repeated items that match the same element of each item."""
     for group, css, _ in find_repeated_items(page):
         item = next((each for each in group.nodes if each.mem_id == node.mem_id or _is_inside(node, each)), None)
         if item is None:
@@ -140,7 +140,7 @@ def _in_items(page: Page, node: LexborNode) -> Iterator[tuple[str, int]]:
 
 
 def _by_label(page: Page, node: LexborNode) -> Iterator[str]:
-    """Of the value behind a label: by the words of the label."""
+    """Yield the XPath of a labelled value, by the text of its label."""
     for each in find_labelled(page):
         if each.node.mem_id == node.mem_id and page.text_of(node) == _first(page, FieldSpec("value", xpath=each.xpath)):
             yield each.xpath
@@ -168,7 +168,7 @@ def _suggest(page: Page, spec: FieldSpec, matches: int, rank: int) -> dict[str, 
     if ":nth-of-type" in css:
         confidence = 0.3  # a position breaks with the next change of the page
     elif _TAG.fullmatch(css) and css not in _TELLING_TAGS:
-        confidence = min(confidence, 0.5)  # and so does a tag that says nothing about its content
+        confidence = min(confidence, 0.5)  # a generic tag breaks nearly as easily
     return {
         "label": spec.name,
         "css": spec.css,

@@ -1,4 +1,4 @@
-"""The images of a page with their captions, its links, and whether it forbids training on its images."""
+"""Read the images of a page with their captions, its links, and whether it forbids training on its images."""
 
 import re
 from collections.abc import Iterable
@@ -14,19 +14,19 @@ MAX_LINKS = 5_000
 _MAX_CAPTION_CHARS = 500
 _FORBIDS_TRAINING = frozenset({"noai", "noimageai"})
 _CANDIDATE = re.compile(r"\s*,*\s*(\S*[^\s,])(?:\s+([\d.]+)([wx]))?\s*(?:,|$)")
-# Where scripts look for the address of an image that is loaded later.
+# Attributes for the URL of an image that a script loads later.
 _LAZY = ("data-src", "data-original", "data-lazy-src")
 _ROBOT = re.compile(r"\s*([\w*.-]+)\s*:\s*(.*)", re.DOTALL)
 
 
 def read_images(page: Page) -> dict[str, Any]:
-    """Images in the order of the page, each address once: `[url, caption]`."""
+    """Return the images as `[url, caption]` in document order, each URL once, with the links of the page."""
     found: dict[str, str] = {}
     for node in page.by_css("img, picture source"):
         url = _largest(page, node)
         if url and (url not in found or not found[url]) and len(found) < MAX_IMAGES:
             found[url] = _caption(page, node)
-    for node in page.by_css("a[href]"):  # a thumbnail that leads to the whole image
+    for node in page.by_css("a[href]"):  # a thumbnail that links to the full image
         href = node.attributes.get("href") or ""
         if _is_image_address(href) and node.css_first("img") is not None:
             thumbnail = node.css_first("img")
@@ -42,38 +42,38 @@ def read_images(page: Page) -> dict[str, Any]:
 
 
 def forbids_training(tags: Iterable[str], agent: str) -> bool:
-    """Whether X-Robots-Tag headers say `noai` or `noimageai` to every robot or to this one."""
+    """Return whether X-Robots-Tag headers have `noai` or `noimageai` for all robots or for this one."""
     ours = {word.partition("/")[0].lower() for word in agent.split()}
     for tag in tags:
         addressed = _ROBOT.match(tag)
         if addressed is not None and addressed[1].lower() not in ours | {"*"}:
             continue
-        if _says_noai(addressed[2] if addressed is not None else tag):
+        if _has_noai(addressed[2] if addressed is not None else tag):
             return True
     return False
 
 
-def _says_noai(text: str) -> bool:
+def _has_noai(text: str) -> bool:
     return not _FORBIDS_TRAINING.isdisjoint(word.strip().lower() for word in text.split(","))
 
 
 def _has_noai_meta(page: Page) -> bool:
     return any(
-        _says_noai(node.attributes.get("content") or "")
+        _has_noai(node.attributes.get("content") or "")
         for node in page.by_css("meta[name]")
         if (node.attributes.get("name") or "").strip().lower() == "robots"
     )
 
 
 def _largest(page: Page, node: LexborNode) -> str:
-    """The largest candidate of srcset, or the plain address."""
+    """Return the largest candidate of srcset, else the URL in another attribute."""
     attributes = node.attributes
     srcset = attributes.get("srcset") or attributes.get("data-srcset") or ""
-    best, most = "", -1.0
+    best, best_weight = "", -1.0
     for url, size, _ in _CANDIDATE.findall(srcset):
         weight = float(size) if size and size.count(".") <= 1 and size != "." else 1.0
-        if weight > most and not url.startswith("data:"):
-            best, most = url, weight
+        if weight > best_weight and not url.startswith("data:"):
+            best, best_weight = url, weight
     if not best:
         sources = [attributes.get(name) for name in _LAZY] + [attributes.get("src")]
         best = next((each for each in sources if each and not each.startswith("data:")), "")
@@ -81,7 +81,7 @@ def _largest(page: Page, node: LexborNode) -> str:
 
 
 def _caption(page: Page, node: LexborNode) -> str:
-    """The alternative text, the caption of the figure, or the title."""
+    """Return the alternative text, the caption of the figure, or the title."""
     image = node
     if node.tag == "source" and node.parent is not None:
         image = node.parent.css_first("img") or node

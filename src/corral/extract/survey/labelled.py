@@ -1,4 +1,4 @@
-"""Selectors for values behind a label, by the words of the label: they stay right when rows come and go."""
+"""Selectors for labelled values, by the text of the label: they stay correct when rows are added or removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from corral.extract.names.words.label_words import names_of_label
 from corral.extract.page import Page
 
 _MAX_ROWS = 30
-_PLACES = {
+_XPATHS = {
     "dl": "//dt[normalize-space()={label}]/following-sibling::dd[1]",
     "table": "//tr[normalize-space(*[1])={label}]/*[2]",
 }
@@ -21,23 +21,23 @@ class LabelledValue:
     name: str  # the field that the label stands for, or the label itself
     is_known: bool  # the label stands for a field
     xpath: str
-    node: LexborNode  # what holds the value
+    node: LexborNode  # the element with the value
 
 
 def find_labelled(page: Page) -> Iterator[LabelledValue]:
-    """Rows of definition lists and tables of two columns, outside of menus and related items."""
-    rows = [row for row in Labels(page).rows if row.kind in _PLACES and not row.is_beside]
+    """Yield the rows of definition lists and two-column tables, outside menus and related items."""
+    rows = [row for row in Labels(page).rows if row.kind in _XPATHS and not row.is_beside]
     for row in rows[:_MAX_ROWS]:
         label = _text_of_label(page, row)
         quoted = _quote(label) if label else None
         if quoted is not None:
             names = names_of_label(row.label)
             name = names[0] if names else row.label.lower()
-            yield LabelledValue(name, bool(names), _PLACES[row.kind].format(label=quoted), row.node)
+            yield LabelledValue(name, bool(names), _XPATHS[row.kind].format(label=quoted), row.node)
 
 
 def _text_of_label(page: Page, row: LabelRow) -> str | None:
-    """As it stands in the page, with its colon; None where several elements make it up."""
+    """Return the label as written in the page, with its colon; None if it consists of several elements."""
     holder = row.node.prev
     while holder is not None and holder.tag not in ("dt", "td", "th"):
         holder = holder.prev
@@ -59,7 +59,7 @@ def _cell_before(cell: LexborNode) -> bool:
 
 
 def _quote(text: str) -> str | None:
-    """As a literal of XPath 1.0, which knows no escapes."""
+    """Return the text as a literal of XPath 1.0, which has no escapes; None if it has both kinds of quotes."""
     if '"' not in text:
         return f'"{text}"'
     return f"'{text}'" if "'" not in text else None

@@ -1,4 +1,4 @@
-"""Proposals for a list job: which links of a page lead to its items, and how the list goes on. The best first."""
+"""Propose, for a list job, which links of a page lead to items and how the list continues. The best come first."""
 
 from collections import Counter
 from dataclasses import asdict, dataclass
@@ -22,15 +22,15 @@ from corral.extract.survey.repeated_items import RepeatedItems, find_repeated_it
 _MAX_PROPOSALS = 5
 _MAX_PAGES = 5
 _MIN_ITEMS = 2
-# Inside of an item, the link of its heading is that of the item; others lead to authors, comments or categories.
+# The link in the heading of an item leads to the item; its other links lead to authors, comments or categories.
 _INSIDE = ("h2 a[href]", "h3 a[href]", "h4 a[href]", "h1 a[href]", "a[href]")
 _NAVIGATION = frozenset({"nav", "header", "footer"})
-_SURE = {REL: 0.95, WORD: 0.9, NAME: 0.8, SIGN: 0.7}
+_CONFIDENCE = {REL: 0.95, WORD: 0.9, NAME: 0.8, SIGN: 0.7}
 
 
 @dataclass(frozen=True, slots=True)
 class LinkProposal:
-    """`css` can be used as item_links as it is."""
+    """A proposed selector; `css` is ready to use as item_links."""
 
     css: str
     count: int  # distinct links
@@ -42,7 +42,7 @@ class LinkProposal:
 @dataclass(frozen=True, slots=True)
 class PagingProposal:
     mode: str
-    page_urls: tuple[str, ...]  # the next pages that a run would visit, as far as this page shows them
+    page_urls: tuple[str, ...]  # the next pages that a run would visit, as far as this page links to them
     confidence: float
 
 
@@ -54,8 +54,8 @@ def propose_item_links(page: Page, url: str) -> list[dict[str, Any]]:
     for group, css, sure in find_repeated_items(page, limit=2 * _MAX_PROPOSALS):
         proposal = _propose_links(page, group, css, sure, base)
         if proposal is not None:
-            known = found.get(proposal.samples)
-            found[proposal.samples] = proposal if known is None else max(proposal, known, key=_rank)
+            other = found.get(proposal.samples)
+            found[proposal.samples] = proposal if other is None else max(proposal, other, key=_rank)
     ranked = sorted(found.values(), key=_rank, reverse=True)[:_MAX_PROPOSALS]
     return [asdict(each) for each in ranked]
 
@@ -78,14 +78,14 @@ def _propose_links(page: Page, group: RepeatedItems, css: str, sure: float, base
 def _rate(
     page: Page, css: str, nodes: list[LexborNode], base: Target, *, items: int, sure: float
 ) -> LinkProposal | None:
-    """One link for each item, with a text, all to addresses of one template, is what a list looks like."""
+    """Rate a selector: a list has one link with a text for each item, and all links share one URL template."""
     links = links_to(base, [node.attributes.get("href") or "" for node in nodes])
     targets: dict[str, tuple[Link, str]] = {}
     for node, link in zip(nodes, links, strict=True):
         if link is not None:
             text = page.text_of(node) or ""
-            known = targets.get(link.key)
-            targets[link.key] = (link, text if known is None else known[1] or text)
+            earlier = targets.get(link.key)
+            targets[link.key] = (link, text if earlier is None else earlier[1] or text)
     if len(targets) < _MIN_ITEMS:
         return None
     templates = Counter(template_of(link.url) for link, _ in targets.values())
@@ -99,7 +99,7 @@ def _rate(
 
 
 def propose_paging(page: Page, url: str, items: frozenset[str] = frozenset()) -> list[dict[str, Any]]:
-    """`items` are the keys of the item links, which are no pages of the list."""
+    """Propose paginations for the page. `items` are the keys of the item links, which are not list pages."""
     base = _base_of(page, url)
     if base is None:
         return []
@@ -112,7 +112,7 @@ def propose_paging(page: Page, url: str, items: frozenset[str] = frozenset()) ->
         found.append(PagingProposal(PagingMode.NUMBERS, tuple(numbered.url_at(each) for each in numbers), sure))
     following = find_next_link([each for each in links if each.link.key not in items and each.link.url != url])
     if following is not None:
-        found.append(PagingProposal(PagingMode.NEXT, (following[0].link.url,), _SURE[following[1]]))
+        found.append(PagingProposal(PagingMode.NEXT, (following[0].link.url,), _CONFIDENCE[following[1]]))
     if has_more_button(page):
         found.append(PagingProposal(PagingMode.LOAD_MORE, (), 0.8))
     if loads_more(page):
@@ -121,7 +121,7 @@ def propose_paging(page: Page, url: str, items: frozenset[str] = frozenset()) ->
 
 
 def count_in_navigation(page: Page, css: str) -> tuple[int, int]:
-    """Of the elements that a selector matches: how many, and how many of them stand in the navigation of the page."""
+    """Return how many elements a selector matches, and how many of them are in the navigation of the page."""
     nodes = page.tree.css(css)
     return len(nodes), sum(_is_in_navigation(node) for node in nodes)
 

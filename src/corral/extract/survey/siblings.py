@@ -1,4 +1,4 @@
-"""Other pages of a page's template, found among its own links: same host, and an address of the same shape."""
+"""Find other pages of a page's template among its links: the same host, and a URL of the same shape."""
 
 from collections.abc import Iterator
 from urllib.parse import urlsplit
@@ -10,11 +10,11 @@ from corral.domain.net.url import parse_target
 from corral.extract.links import links_of
 from corral.extract.page import Page
 
-MAX_SIBLINGS = 6  # more than are fetched: some may be gone
+MAX_SIBLINGS = 6  # more than the preview fetches: some may be missing
 
 
 def find_siblings(page: Page, url: str) -> list[str]:
-    """The surest first: the same template, another page of the same list, then the same folder and depth."""
+    """Return siblings, the most likely first: same template, another page of the list, same folder and depth."""
     try:
         own = canonical_url(parse_target(url))
     except BadInput:
@@ -44,7 +44,7 @@ def _tier(own: str, link: str) -> int | None:
         return 0
     path, other_path = own.partition("?")[0], link.partition("?")[0]
     if path == other_path:
-        # The first page of a list often has no number; other queries sort and filter the same page.
+        # The first page of a list often has no number. Queries without page numbers sort or filter the same page.
         is_first = "?" not in own and link.endswith("=1")
         return 1 if is_numbered_list(other) and not is_first else None
     folder, _, last = path.rstrip("/").rpartition("/")

@@ -1,6 +1,6 @@
-"""What a page offers to be collected, and the selector for each: a proposal for a person who writes a job.
+"""Suggest fields of a page and their selectors to a person who writes a job.
 
-Whatever is proposed has been tried with the code that fills fields: a selector that finds nothing is not shown.
+Each suggestion is tried with the code that fills fields: a selector that finds nothing is left out.
 """
 
 import re
@@ -37,7 +37,7 @@ _DATE = re.compile(
 _MAX_PRICE_CHARS = 40
 _MAX_DATE_CHARS = 60
 
-# Where pages commonly say it: label, selector, attribute, how sure it is when it is there.
+# Common places of values: label, selector, attribute, and the confidence if it matches.
 _USUAL: tuple[tuple[str, str, str | None, float], ...] = (
     ("title", "head > title", None, 0.9),
     ("title", 'meta[property="og:title"]', "content", 0.85),
@@ -60,7 +60,7 @@ _USUAL: tuple[tuple[str, str, str | None, float], ...] = (
     ("next page", 'a[rel~="next"]', "href", 0.85),
     ("next page", 'link[rel~="next"]', "href", 0.7),
 )
-# Microdata and JSON-LD name the same things alike.
+# Properties of microdata and JSON-LD, with the labels of the suggestions.
 _NAMED = {
     "name": "name",
     "headline": "title",
@@ -76,7 +76,7 @@ _NAMED = {
     "brand": "brand",
 }
 _ITEM_ATTRIBUTES = ("content", "datetime", "src", "href", "value")
-# Words in class names and ids, in the order in which they are looked for.
+# Words in class names and ids, in the order of the search.
 _CLASS_WORDS = ("price", "author", "byline", "date", "description", "summary", "rating", "stock", "sku", "category")
 _LABEL_OF = {"byline": "author", "summary": "description"}
 _MAX_NAMED_CHARS = 500
@@ -84,7 +84,7 @@ _MAX_NAMED_CHARS = 500
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """Usable as a field as it is: `css` or `xpath`, `attr`, `all` and `regex` mean what they mean in a job."""
+    """A field, ready to use: `css` or `xpath`, `attr`, `all` and `regex` have the same meaning as in a job."""
 
     label: str
     css: str | None
@@ -99,24 +99,24 @@ class Suggestion:
 
 
 def suggestions(page: Page) -> list[dict[str, Any]]:
-    """The best first, each with a sample of what it finds; at most three for one label."""
+    """Return the suggestions, the best first, each with a sample of its value; at most three for one label."""
     found = sorted(_all(page), key=lambda each: -each.confidence)
-    kept: list[dict[str, Any]] = []
+    suggested: list[dict[str, Any]] = []
     seen: set[tuple[str | None, ...]] = set()
     by_label: dict[str, list[str]] = {}
     for each in found[:_MAX_TRIED]:
         samples = by_label.setdefault(each.label, [])
         key = (each.css, each.xpath, each.attr, each.regex)
-        if key in seen or len(samples) >= _MAX_PER_LABEL or len(kept) >= MAX_SUGGESTIONS:
+        if key in seen or len(samples) >= _MAX_PER_LABEL or len(suggested) >= MAX_SUGGESTIONS:
             continue
         value = extract_from(page, [each.spec()]).record[each.label]
         sample = _sample_of(value)
         if sample:
             seen.add(key)
             samples.append(sample)
-            told = {"confidence": round(each.confidence, 2), "sample": sample, "value": value}
-            kept.append({**asdict(each), **told})
-    return kept
+            result = {"confidence": round(each.confidence, 2), "sample": sample, "value": value}
+            suggested.append({**asdict(each), **result})
+    return suggested
 
 
 def _sample(page: Page, suggestion: Suggestion) -> str | None:
@@ -151,7 +151,7 @@ def _from_microdata(page: Page) -> Iterator[Suggestion]:
 
 
 def _from_json_ld(page: Page) -> Iterator[Suggestion]:
-    """JSON-LD by pattern, where the pattern finds what reading the JSON finds; it is not fooled by inner objects."""
+    """Suggest patterns for JSON-LD, if a pattern finds the same value as a parser: inner objects may mislead it."""
     found_values = _json_ld_values(page)
     for name, label in _NAMED.items():
         values = found_values.get(plain(name))
@@ -165,7 +165,7 @@ def _from_json_ld(page: Page) -> Iterator[Suggestion]:
 
 
 def _json_ld_values(page: Page) -> dict[str, list[str]]:
-    """By property, the values of all entities in document order."""
+    """Return, by property, the values of all entities in document order."""
     found: dict[str, list[str]] = {}
     for entity in read_json_ld(page):
         for key, values in entity.properties.items():
@@ -192,7 +192,7 @@ def _class_selector(page: Page, node: LexborNode, word: str) -> str | None:
 
 
 def _by_text(page: Page) -> Iterator[Suggestion]:
-    """The first text that looks like a price, and the first that looks like a date."""
+    """Suggest the first text that looks like a price, and the first that looks like a date."""
     wanted = {"price": (_PRICE, _MAX_PRICE_CHARS, 0.7), "date": (_DATE, _MAX_DATE_CHARS, 0.5)}
     for text, node in _texts(page):
         for label, (pattern, max_chars, confidence) in list(wanted.items()):
@@ -206,8 +206,8 @@ def _by_text(page: Page) -> Iterator[Suggestion]:
 def _texts(page: Page) -> Iterator[tuple[str, LexborNode]]:
     if page.tree.body is None:
         return
-    for place, node in enumerate(page.tree.body.traverse(include_text=True)):
-        if place >= _MAX_TEXTS:
+    for index, node in enumerate(page.tree.body.traverse(include_text=True)):
+        if index >= _MAX_TEXTS:
             return
         parent = node.parent
         if node.tag == "-text" and parent is not None and parent.tag not in _HIDDEN:
@@ -217,7 +217,7 @@ def _texts(page: Page) -> Iterator[tuple[str, LexborNode]]:
 
 
 def _body(page: Page) -> Iterator[Suggestion]:
-    """Where the text stands that a reader came for."""
+    """Suggest the element that holds the main text."""
     for css, confidence in (("article", 0.6), ("main", 0.5), ('[role="main"]', 0.5)):
         text = page.text_of(page.tree.css_first(css))
         if text and len(text) > 200:

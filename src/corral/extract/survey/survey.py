@@ -1,4 +1,4 @@
-"""What a person who writes a job wants to know of a page. Made where the page is read, in a process of its own."""
+"""Survey a page for a person who writes a job. The process that reads the page runs it."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -20,14 +20,14 @@ from corral.extract.page import Page
 from corral.extract.survey.clicked import describe_clicked, find_clicked, suggest_for
 from corral.extract.survey.images import read_images
 from corral.extract.survey.list_proposals import count_in_navigation, propose_item_links, propose_paging
-from corral.extract.survey.list_recipes import offer_lists
+from corral.extract.survey.list_recipes import propose_lists
 from corral.extract.survey.siblings import find_siblings
 from corral.extract.survey.suggest import suggestions
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A document that was read; without a `source` it has no elements, as JSON has none. A `page` is HTML."""
+    """A document that was read. Without elements, as JSON, it has no `source`; only HTML has a `page`."""
 
     url: str
     text: str
@@ -36,65 +36,72 @@ class Subject:
 
 
 def survey_page(
-    what: Survey, subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
+    kind: Survey, subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
 ) -> dict[str, Any]:
     text, page = subject.text, subject.page
-    # Without the fields: their selectors are looked up below, under the guard.
-    told: dict[str, Any] = {"url": subject.url, "is_shell": page is not None and is_application_shell(text, ())}
-    signs = script_signs(page, subject.url) if page is not None and what is not Survey.IMAGES else None
-    told["has_script_content"] = signs is not None and signs.inserts and signs.is_likely
-    match what:
+    # Checked without the fields: their selectors run below, under the guard.
+    result: dict[str, Any] = {"url": subject.url, "is_shell": page is not None and is_application_shell(text, ())}
+    signs = script_signs(page, subject.url) if page is not None and kind is not Survey.IMAGES else None
+    result["has_script_content"] = signs is not None and signs.inserts and signs.is_likely
+    match kind:
         case Survey.PAGE:
-            told["snippet"] = text[:MAX_SNIPPET_CHARS]
-            told["suggestions"] = suggestions(page) if page is not None else []
-            told["siblings"] = find_siblings(page, subject.url) if page is not None else []
-            told["lists"] = offer_lists(page) if page is not None else []
+            result["snippet"] = text[:MAX_SNIPPET_CHARS]
+            result["suggestions"] = suggestions(page) if page is not None else []
+            result["siblings"] = find_siblings(page, subject.url) if page is not None else []
+            result["lists"] = propose_lists(page) if page is not None else []
         case Survey.CLICK:
-            told |= _survey_click(subject, fields, guard)
+            result |= _survey_click(subject, fields, guard)
         case Survey.MATCHES:
-            told["counts"] = [_count(subject.source, spec, place, guard, skipped) for place, spec in enumerate(fields)]
+            result["counts"] = [
+                _count(subject.source, spec, index, guard, skipped) for index, spec in enumerate(fields)
+            ]
         case Survey.IMAGES:
-            told |= {"images": None} if page is None else read_images(page)
+            result |= {"images": None} if page is None else read_images(page)
         case Survey.LIST:
-            told |= _survey_list(subject, fields, guard, skipped)
-    return told
+            result |= _survey_list(subject, fields, guard, skipped)
+    return result
 
 
 def _survey_click(subject: Subject, fields: Sequence[FieldSpec], guard: Guard) -> dict[str, Any]:
     page = subject.page
-    told: dict[str, Any] = {"snippet": subject.text[:MAX_SNIPPET_CHARS], "suggestions": [], "siblings": [], "lists": []}
+    result: dict[str, Any] = {
+        "snippet": subject.text[:MAX_SNIPPET_CHARS],
+        "suggestions": [],
+        "siblings": [],
+        "lists": [],
+    }
     if page is None:
-        return {**told, "clicked": None}
+        return {**result, "clicked": None}
     with guard(0):
         node = find_clicked(page, fields[0])
     if node is None:
-        return {**told, "clicked": None}
+        return {**result, "clicked": None}
     found = {"clicked": describe_clicked(page, node), "suggestions": suggest_for(page, node)}
-    return {**told, **found, "siblings": find_siblings(page, subject.url)}
+    return {**result, **found, "siblings": find_siblings(page, subject.url)}
 
 
-def _count(source: Source | None, spec: FieldSpec, place: int, guard: Guard, skipped: Collection[int]) -> int | None:
-    """Elements where a selector says which; else values. None where it cannot be told."""
-    if source is None or place in skipped:
+def _count(source: Source | None, spec: FieldSpec, index: int, guard: Guard, skipped: Collection[int]) -> int | None:
+    """Return how many elements a selector matches, or how many values a field has; None if unknown."""
+    if source is None or index in skipped:
         return None
     if spec.selector is not None and spec.regex is None:
-        return _elements(source, spec, place, guard)
+        return _elements(source, spec, index, guard)
     every = replace(spec, all=True)
-    extraction = extract_from(source, [every], lambda _: guard(place))
+    extraction = extract_from(source, [every], lambda _: guard(index))
     return len(extraction.record[spec.name]) + extraction.dropped.get(spec.name, 0)
 
 
-def _elements(source: Source, spec: FieldSpec, place: int, guard: Guard) -> int:
+def _elements(source: Source, spec: FieldSpec, index: int, guard: Guard) -> int:
     if spec.xpath and not source.can_be_searched():
         return 0
-    with guard(place):
+    with guard(index):
         return source.count(spec)
 
 
 def _survey_list(
     subject: Subject, fields: Sequence[FieldSpec], guard: Guard, skipped: Collection[int]
 ) -> dict[str, Any]:
-    """The links of the given selectors, and proposals: for the items only where no selector is given."""
+    """Return the links that the selectors find, and proposals; item links are proposed only without a selector."""
     source, page = subject.source, subject.page
     links = next((spec for spec in fields if spec.name == ITEM_LINKS), None)
     has_pagination = any(spec.name == PAGINATION for spec in fields)
@@ -124,7 +131,7 @@ def _warn_of_navigation(page: Page, links: FieldSpec) -> tuple[str, ...]:
     matched, in_navigation = count_in_navigation(page, links.css)
     if not in_navigation:
         return ()
-    return (f"item_links matches the navigation of the page: {in_navigation} of {matched} elements stand in it",)
+    return (f"item_links matches the navigation of the page: {in_navigation} of {matched} elements are in it",)
 
 
 def _absolute(source: Source | None, value: Any) -> tuple[str, ...]:
@@ -140,5 +147,5 @@ def _links(url: str, references: Sequence[str]) -> Iterator[Link]:
 
 
 def _values(value: Any) -> list[str]:
-    """Of a selector that takes one match or all of them."""
-    return [each for each in (value if isinstance(value, list) else [value]) if each]
+    """Return the values of a selector that takes one match or all of them, without empty ones."""
+    return [entry for entry in (value if isinstance(value, list) else [value]) if entry]

@@ -30,7 +30,7 @@ _NUMBER = (
     r"(?i:nr\.?\s?|no[.:]{0,2}\s?|n[º°]\s?|#|д(?:ом)?\.?\s?)?\d{1,5}(?:\s?[a-zA-Zа-яА-Я](?![^\W\d_])|\s?(?:bis|ter))?"
     r"(?:\s?[-–/]\s?\d{1,5}[a-zA-Z]?){0,3}\.?"
 )
-# A part of a building, which is no street: `Flat 2, 10 High Street`.
+# A part of a building, which is not a street: `Flat 2, 10 High Street`.
 _UNIT = re.compile(
     r"(?:flat|apt\.?|apartment|unit|suite|ste\.?|floor|room|etage|wohnung|whg\.?|кв\.?|офис)\s?\S{1,5}", re.IGNORECASE
 )
@@ -38,7 +38,7 @@ _NUMBER_FIRST = re.compile(rf"(?P<number>{_NUMBER}),?\s+(?P<street>(?=.*[^\W\d_]
 _NUMBER_LAST = re.compile(rf"(?P<street>(?=.*[^\W\d_]{{2}}).+?),?\s+(?P<number>{_NUMBER})(?P<rest>\s.*)?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CJK_CITY = re.compile(r".{1,8}?(?:市.{1,6}?[区區]|[市区區町村县縣郡시군구])")
-# Countries that write the city before the postal code; where the format does not say, the code goes first.
+# Placeholders of postal code, city and region in the address format of a country.
 _PLACEHOLDERS = re.compile(r"%([ZCS])")
 
 
@@ -92,7 +92,7 @@ def _read_segments(segments: list[str], rules: CountryFormat) -> _Address:
     address = _Address(postal_code=match["code"].upper())
     rest = segments[:index]
     following = segments[index + 1 :]
-    # `28014 Madrid` is a city although a region has its name; `CA 94043` has its city on the segment before.
+    # `28014 Madrid` is a city although a region has the same name; the city of `CA 94043` is in the segment before.
     if not rest and len(following) > 1 - bool(before or after):  # `1062 Budapest, Andrássy út 60`
         return _read_reversed(match["code"].upper(), [piece for piece in (before, after, *following) if piece], rules)
     has_other_city = (len(rest) > 1 and not _has_digit(rest[-1])) or bool(following)
@@ -110,7 +110,7 @@ def _read_segments(segments: list[str], rules: CountryFormat) -> _Address:
 
 
 def _read_reversed(code: str, segments: list[str], rules: CountryFormat) -> _Address:
-    """The postal code and city stand before the street."""
+    """Read an address whose postal code and city precede the street."""
     return _read_street(segments[1:], _Address(postal_code=code, city=segments[0]), rules)
 
 
@@ -121,7 +121,7 @@ def _has_digit(text: str) -> bool:
 def _take_neighbour(
     region: str | None, rest: list[str], following: list[str], rules: CountryFormat
 ) -> tuple[str | None, list[str], list[str]]:
-    """A region on the segment after or before that of the postal code."""
+    """Take a region from the segment after or before that of the postal code."""
     if region is None and following:
         region, left = _take_region(following[0], rules)
         return (region, rest, following[1:]) if region and not left else (None, rest, following)
@@ -138,7 +138,7 @@ def _take_city(rest: list[str], following: list[str]) -> tuple[str, list[str], l
 
 
 def _find_postal_code(segments: list[str], rules: CountryFormat) -> tuple[int, re.Match[str] | None]:
-    """The last segment with a postal code: numbers of houses stand before it."""
+    """Return the last segment with a postal code, and the match: house numbers precede it."""
     for pattern in rules.patterns:
         for index in range(len(segments) - 1, -1, -1):
             matches = list(pattern.finditer(segments[index]))
@@ -150,7 +150,7 @@ def _find_postal_code(segments: list[str], rules: CountryFormat) -> tuple[int, r
 
 
 def _take_region(text: str, rules: CountryFormat, *, can_be_all: bool = True) -> tuple[str | None, str]:
-    """A state or province at the end or start of a text, as its code or name, and the rest."""
+    """Split off a state or province at the end or start of a text, by code or name; return it and the rest."""
     words = text.split()
     for size in range(min(4, len(words)), 0, -1):
         for piece, rest in ((words[-size:], words[:-size]), (words[:size], words[size:])):
@@ -202,8 +202,8 @@ def _store(address: _Address) -> Converted:
     if address.city and re.search(r":|\d{3}", address.city):  # a phone number, opening hours
         return fail("not_an_address")
     value = {key: getattr(address, key) for key in _KEYS}
-    has_place = bool(address.city and (address.postal_code or address.street or address.region))
-    if not has_place and not (address.street and address.house_number) and not (address.region and address.street):
+    has_city = bool(address.city and (address.postal_code or address.street or address.region))
+    if not has_city and not (address.street and address.house_number) and not (address.region and address.street):
         return fail("not_an_address")
     problems = tuple(f"no_{key}" for key in ("street", "postal_code", "city") if value[key] is None)
     if address.unread:
@@ -212,7 +212,7 @@ def _store(address: _Address) -> Converted:
 
 
 def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
-    """As schema.org or an earlier conversion give it."""
+    """Convert an object of schema.org, or of an earlier conversion."""
     found: dict[str, str | None] = {}
     for key, schema in _KEYS.items():
         text = raw.get(key) or raw.get(schema)

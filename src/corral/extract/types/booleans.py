@@ -58,7 +58,7 @@ def convert_boolean(raw: Any, _context: TypeContext) -> Converted:
 
 
 def _convert_beginning(text: str) -> Converted:
-    """`In stock (12)`, `Auf Lager, in 2 Tagen bei Ihnen`: the first words decide, less surely."""
+    """Decide by the first words, with lower confidence: `In stock (12)`, `Auf Lager, in 2 Tagen bei Ihnen`."""
     head = text
     for sign in ",;:(–—-.|0123456789":
         head = head.partition(sign)[0]
@@ -69,7 +69,10 @@ def _convert_beginning(text: str) -> Converted:
 
 
 def _find_phrase(text: str) -> Converted:
-    """`Only 3 left in stock`: a phrase about stock anywhere. `Not in stock` contains `in stock`, so no goes first."""
+    """Find a phrase about stock anywhere, as in `Only 3 left in stock`.
+
+    The negative phrases come first, because `not in stock` contains `in stock`.
+    """
     for phrases, value in ((_OUT_OF_STOCK, False), (_IN_STOCK, True)):
         if any(f" {phrase} " in f" {text} " for phrase in phrases.split("|") if len(phrase) > 7):
             return Converted(value, 0.7)

@@ -1,4 +1,4 @@
-"""The type `category`: a path, from the widest to the narrowest."""
+"""The type `category`: a path from the broadest level to the narrowest."""
 
 import re
 from typing import Any
@@ -7,7 +7,7 @@ from corral.extract.types.characters import MAX_LONG_CHARS, collapse_spaces
 from corral.extract.types.model import Converted, TypeContext, fail
 
 _MAX_LEVELS = 50
-# Signs that only ever separate levels, and signs that do so where none of the first stands.
+# Signs that always separate levels, and signs that do so only in a text without the first kind.
 _STRONG = re.compile(r"\s*(?:[-=]?>|›|»|→|▸|▶|»|⟩|≫|❯|&gt;|::|＞)\s*|\s*\n\s*")
 _WEAK = (re.compile(r"\s+[/|\\·•]\s+"), re.compile(r"\s+[-–]\s+"), re.compile(r"\s*/\s*|\s*\|\s*"))
 _HOME = frozenset(
@@ -77,7 +77,7 @@ def convert_category(raw: Any, _context: TypeContext) -> Converted:
 
 
 def _convert_list(raw: list[Any]) -> Converted:
-    """The levels of one path, or several paths where texts contain separators or items are paths."""
+    """Convert a list to the levels of one path, or to several paths if its items are paths or contain separators."""
     items = raw[:_MAX_LEVELS]
     if all(isinstance(item, str) and not _STRONG.search(item.strip()) for item in items):
         return _store([collapse_spaces(item[:MAX_LONG_CHARS]) for item in items], 1.0)

@@ -1,9 +1,9 @@
-"""Characters that say the same in several ways: digits of all scripts, full-width signs, dashes and spaces."""
+"""Normalise equivalent characters: digits of all scripts, full-width signs, dashes and spaces."""
 
 import re
 import unicodedata
 
-# Longer texts hold no single number, date or phone number; the limit bounds the time of every pattern.
+# A longer text is not a single number, date or phone number; the limit bounds the time of every pattern.
 MAX_SHORT_CHARS = 200
 MAX_LONG_CHARS = 2_000
 
@@ -31,7 +31,7 @@ _SIGNS = str.maketrans(
         "\uff09": ")",
         "\uff1e": ">",
         "\u3000": " ",
-        "\u00a0": "\u202f",  # the spaces that do not break are one: they group digits
+        "\u00a0": "\u202f",  # one form for all no-break spaces, which group digits
         "\u2009": "\u202f",
         "\u2007": "\u202f",
         "\u2008": "\u202f",
@@ -45,7 +45,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def normalize_signs(text: str) -> str:
-    """Digits of any script as ASCII digits, and one form of each sign."""
+    """Return the text with ASCII digits and one form of each sign."""
     if text.isascii():
         return text
     return _NOT_ASCII.sub(_ascii_digit, text.translate(_SIGNS))
@@ -61,7 +61,7 @@ def collapse_spaces(text: str) -> str:
 
 
 def to_text(value: object) -> str | None:
-    """The text of a scalar, None for anything else."""
+    """Return the text of a scalar; None for anything else."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):

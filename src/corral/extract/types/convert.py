@@ -1,4 +1,4 @@
-"""`convert`: a raw value of a page as a value of a type."""
+"""Convert a raw value of a page to a type."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -38,9 +38,9 @@ _MAX_ITEMS = 10_000
 
 
 def convert(raw: Any, type_name: str, context: TypeContext) -> Converted:
-    """The raw value as a value of the type; each item of a list where the type itself is no list.
+    """Convert a raw value to a type, or each item of a list if the type itself is not a list.
 
-    Converting a converted value again gives the same value.
+    Converting a converted value again returns the same value.
     """
     if raw is None:
         return Converted([] if type_name == "list" else None, 0.0 if type_name != "list" else 1.0)
@@ -63,7 +63,7 @@ def _load(type_name: str) -> Callable[[Any, TypeContext], Converted]:
 def _convert_items(
     raw: list[Any], converter: Callable[[Any, TypeContext], Converted], context: TypeContext
 ) -> Converted:
-    """The items that could be converted; the problems say how many could not."""
+    """Convert the items of a list; the problems count those that could not be converted."""
     items = [fail("nested_list") if isinstance(item, list) else converter(item, context) for item in raw[:_MAX_ITEMS]]
     values = [item.value for item in items if item.value is not None]
     problems = dict.fromkeys(problem for item in items for problem in item.problems)

@@ -1,6 +1,6 @@
-"""What a language and a URL tell about a page: its territory, number symbols and order of dates.
+"""Derive the territory, number symbols and date order of a page from its language and URL.
 
-Babel holds the data (CLDR). It is imported at first use: a page without typed fields does not need it.
+The data is that of Babel (CLDR), which is imported at first use: a page without typed fields does not need it.
 """
 
 import re
@@ -11,7 +11,7 @@ from corral.extract.types.model import TypeContext
 
 _TAG = re.compile(r"([A-Za-z]{2,3})(?:[-_]([A-Za-z]{4}))?(?:[-_]([A-Za-z]{2}|\d{3}))?(?:[-_].*)?")
 _TERRITORY_OF_TLD = {"uk": "GB", "eu": "", "su": "RU", "ac": "GB"}
-# Country codes that are sold as names for anything.
+# Country-code domains that are sold for any use.
 _GENERIC_TLDS = frozenset(
     {
         "ai",
@@ -40,7 +40,7 @@ _NO_SYMBOLS = ("", "")
 
 
 def split_tag(tag: str | None) -> tuple[str, str]:
-    """Language and territory of a BCP 47 tag; empty where it does not say."""
+    """Return the language and territory of a BCP 47 tag; a missing part is empty."""
     match = _TAG.fullmatch((tag or "").strip()[:35])
     if match is None:
         return "", ""
@@ -48,7 +48,7 @@ def split_tag(tag: str | None) -> tuple[str, str]:
 
 
 def territory_of_url(url: str) -> str:
-    """The country that the top-level domain of a URL stands for."""
+    """Return the country of the top-level domain of a URL; empty if it has none."""
     try:
         host = urlsplit(url).hostname or ""
     except ValueError:
@@ -60,7 +60,7 @@ def territory_of_url(url: str) -> str:
 
 
 def find_territory(context: TypeContext) -> tuple[str, float]:
-    """The country of a page and how sure that is: its language tag, its domain, the usual country of its language."""
+    """Return the country of a page and its confidence, by the language tag, the domain, or the likely country."""
     language, territory = split_tag(context.language)
     if territory and not territory.isdigit():
         return territory, 1.0
@@ -82,7 +82,7 @@ def _likely_territory(language: str) -> str:
 
 
 def number_symbols(context: TypeContext) -> tuple[str, str]:
-    """Decimal and group symbol of the language of a page; empty where the language is unknown."""
+    """Return the decimal and group symbols of the language of a page; empty if the language is unknown."""
     language, _ = split_tag(context.language)
     if not language:
         return _NO_SYMBOLS
@@ -103,7 +103,7 @@ def _symbols(language: str, territory: str) -> tuple[str, str]:
 # Memo: as above.
 @lru_cache(maxsize=256)
 def date_order(language: str, territory: str) -> str:
-    """`dmy`, `mdy` or `ymd`: the order of the short date of a locale; empty where it is unknown."""
+    """Return the order of the short date of a locale, `dmy`, `mdy` or `ymd`; empty if it is unknown."""
     locale = _open_locale(language or "und", territory)
     if locale is None:
         return ""

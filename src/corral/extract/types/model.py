@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class TypeContext:
-    """What a page tells about how its values are written."""
+    """The facts about a page that decide how its values are read."""
 
     language: str | None = None  # BCP 47, such as "de-CH"
     base_url: str = ""
@@ -17,13 +17,13 @@ class TypeContext:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """A value of its type, how sure the conversion is, and what it noticed."""
+    """A value of its type, with the confidence and the problems of the conversion."""
 
-    value: Any  # JSON-storable; None where the raw value cannot be converted
-    confidence: float = 1.0  # 1.0 has one reading; lower where another reading is possible
+    value: Any  # a JSON value; None if the raw value cannot be converted
+    confidence: float = 1.0  # 1.0 if there is only one reading, lower if another one is possible
     problems: tuple[str, ...] = ()  # snake_case codes, with a detail after a colon
 
 
 def fail(problem: str) -> Converted:
-    """The result for a raw value that is not of the type."""
+    """Return the result for a raw value that is not of the type."""
     return Converted(None, 0.0, (problem,))

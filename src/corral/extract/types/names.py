@@ -23,7 +23,7 @@ _TITLES = {
 }
 _AND = re.compile(r",?\s+(?:and|und|et|y|e|en|och|og|i|и|&)\s+|\s*[、;]\s*", re.IGNORECASE)
 _FAMILY_FIRST = ("hu", "vi")
-_HANGING = re.compile(r"[\d@/\\<>{}\[\]|_=]")
+_NOT_IN_NAMES = re.compile(r"[\d@/\\<>{}\[\]|_=]")
 
 
 def convert_name(raw: Any, context: TypeContext) -> Converted:
@@ -32,7 +32,7 @@ def convert_name(raw: Any, context: TypeContext) -> Converted:
     if not isinstance(raw, str) or len(raw) > MAX_SHORT_CHARS:
         return fail("not_a_name" if not isinstance(raw, str) else "too_long")
     text = _strip_by(collapse_spaces(raw))
-    if not text or _HANGING.search(text) or not any(char.isalpha() for char in text):
+    if not text or _NOT_IN_NAMES.search(text) or not any(char.isalpha() for char in text):
         return fail("not_a_name")
     first, *others = _split_people(text)
     converted = _parse(first, split_tag(context.language)[0])
@@ -42,7 +42,7 @@ def convert_name(raw: Any, context: TypeContext) -> Converted:
 
 
 def _strip_by(text: str) -> str:
-    """Without `by` in front. `von` may belong to a family name: `von Goethe, Johann`, `von Trapp`."""
+    """Strip a leading `by`. `von` stays if it may belong to a family name: `von Goethe, Johann`, `von Trapp`."""
     match = _BY.match(text)
     if match is None:
         return text
@@ -51,7 +51,7 @@ def _strip_by(text: str) -> str:
 
 
 def _split_people(text: str) -> list[str]:
-    """`Jane Doe and John Smith`, and `Jane Doe, John Smith` where both have a given name."""
+    """Split `Jane Doe and John Smith`, and `Jane Doe, John Smith` if both have a given name."""
     people = _AND.split(text)
     is_list = all(" " in piece.strip() for piece in text.split(",")) and not text[0].islower()
     if len(people) == 1 and is_list:
@@ -64,18 +64,23 @@ def _parse(text: str, language: str) -> Converted:
 
     prefix, text = _split_title(text, language)
     parsed = _parser(language).parse(text) if language in ("ru", "uk", "be", "zh", *_FAMILY_FIRST) else parse(text)
-    given = " ".join(part for part in (parsed.given, parsed.middle) if part)
+    given_name = " ".join(part for part in (parsed.given, parsed.middle) if part)
     title = " ".join(part for part in (prefix, parsed.title) if part)
     family = parsed.family
-    if not given and not family:
+    if not given_name and not family:
         return fail("not_a_name")
-    value = {"given": given or None, "family": family or None, "prefix": title or None, "suffix": parsed.suffix or None}
-    is_whole = bool(given and family)
+    value = {
+        "given": given_name or None,
+        "family": family or None,
+        "prefix": title or None,
+        "suffix": parsed.suffix or None,
+    }
+    is_whole = bool(given_name and family)
     return Converted(value, 1.0 if is_whole else 0.6, () if is_whole else ("partial_name",))
 
 
 def _split_title(text: str, language: str) -> tuple[str, str]:
-    """Titles of the page's language that look like initials to the library: `M. Jean Dupont`."""
+    """Split off titles of the page's language that the library takes for initials: `M. Jean Dupont`."""
     first, _, rest = text.partition(" ")
     return (first, rest) if rest and first.lower() in _TITLES.get(language, ()) else ("", text)
 
@@ -90,7 +95,7 @@ def _parser(language: str) -> Any:
 
 
 def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
-    """As schema.org or an earlier conversion give it."""
+    """Convert an object of schema.org, or of an earlier conversion."""
     found = {part: raw.get(part) or raw.get(_SCHEMA_KEYS[part]) for part in _PARTS}
     if found["given"] or found["family"]:
         value = {

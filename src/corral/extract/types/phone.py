@@ -30,7 +30,7 @@ def _read(text: str, territory: str, confidence: float) -> Converted:
     import phonenumbers  # noqa: PLC0415
 
     region = territory or None
-    # `(0)` after the country code is for callers inside the country.
+    # `(0)` after the country code applies only to calls inside the country.
     text = re.sub(r"(?<=\d)\s*\(0\)", "", text) if text.lstrip("( ").startswith(("+", "00")) else text
     found = [match.number for match in phonenumbers.PhoneNumberMatcher(text, region, max_tries=20)]
     if not found:

@@ -13,17 +13,17 @@ _BLANK_LINES = re.compile(r"\n{3,}")
 
 
 def convert_string(raw: Any, _context: TypeContext) -> Converted:
-    """One line: each run of white space is one space."""
+    """Convert to one line: each run of white space becomes one space."""
     return _store(raw, collapse_spaces)
 
 
 def convert_text(raw: Any, _context: TypeContext) -> Converted:
-    """Lines without white space around them, and at most one blank line between paragraphs."""
+    """Convert to lines without white space around them, and at most one blank line between paragraphs."""
     return _store(raw, _clean_lines)
 
 
 def convert_markup(raw: Any, _context: TypeContext) -> Converted:
-    """HTML or Markdown as it is, without white space around it: inside, white space has a meaning."""
+    """Strip white space around HTML or Markdown. White space inside is significant and stays."""
     return _store(raw, lambda text: text.replace("\r\n", "\n").strip("\n").rstrip())
 
 
@@ -38,7 +38,7 @@ def _store(raw: Any, clean: Any) -> Converted:
 
 
 def _text_of(raw: Mapping[Any, Any]) -> str | None:
-    """The text that structured data holds: its value or name, else all of it as JSON."""
+    """Return the text in structured data: its value or name, else all of it as JSON."""
     for key in ("@value", "name", "text", "value"):
         if isinstance(raw.get(key), str):
             return str(raw[key])

@@ -42,7 +42,7 @@ def convert_url(raw: Any, context: TypeContext) -> Converted:
 
 
 def _resolve(text: str, context: TypeContext) -> Converted:
-    """A URL without a scheme: a host such as www.example.com, else a reference relative to the page."""
+    """Resolve a URL without a scheme: a host such as www.example.com, else a reference relative to the page."""
     host = _BARE_HOST.fullmatch(text)
     if host is not None and (text.lower().startswith("www.") or _is_host(host)):
         absolute = f"https://{text}"
@@ -57,7 +57,7 @@ def _resolve(text: str, context: TypeContext) -> Converted:
 
 
 def _is_host(match: re.Match[str]) -> bool:
-    """`example.com` and `example.de` are hosts, `page.html` and `app.js` are files beside the page."""
+    """Return whether a name is a host: `example.com` and `example.de` are, `page.html` and `app.js` are files."""
     ending = match[1].lower()
     return ending in _HOST_ENDINGS.split() or (len(ending) == 2 and ending not in _FILE_ENDINGS.split())
 
@@ -71,7 +71,7 @@ def _is_address(text: str) -> bool:
 
 
 def convert_image(raw: Any, context: TypeContext) -> Converted:
-    """An absolute URL: of a `srcset` the largest candidate; images inside the page (`data:`) are refused."""
+    """Convert to an absolute URL, of the largest candidate in a `srcset`. Inline images (`data:`) are refused."""
     if isinstance(raw, str) and len(raw) <= _MAX_SRCSET_CHARS:
         if match := _CSS_URL.search(raw):
             raw = match[1]
@@ -94,7 +94,7 @@ def _largest_candidate(text: str) -> str:
 
 
 def convert_email(raw: Any, _context: TypeContext) -> Converted:
-    """The address with its domain in lower case; spelled forms such as `a (at) b.com` are less sure."""
+    """Convert to an address with the domain in lower case; forms such as `a (at) b.com` have a lower confidence."""
     if not isinstance(raw, str) or len(raw) > MAX_LONG_CHARS:
         return fail("not_an_email")
     if _PROTECTED.search(raw):

@@ -1,6 +1,7 @@
-"""Documents as libxml2 has them: XML, and HTML for fields that are found by XPath.
+"""Trees of lxml: XML documents, and HTML for fields that are found by XPath.
 
-Importing this takes 25 ms and 5 MB: it is imported where a document needs it, and by the process that reads pages.
+The import takes 25 ms and 5 MB, so other modules import it inside functions; the process that reads pages imports it
+at its start.
 """
 
 import html
@@ -15,13 +16,13 @@ from lxml import etree
 
 from corral.extract.page import URL_ATTRIBUTES, normalize_space
 
-# The parsers' own limits stay: 256 levels, 10 MB in one text. Nothing outside of the document is ever opened.
+# Keep the limits of the parsers: 256 levels, 10 MB in one text. They never open anything outside the document.
 _LIMITS: dict[str, Any] = {"recover": True, "no_network": True, "huge_tree": False, "encoding": "utf-8"}
 _EXSLT = "http://exslt.org/"
 _MAX_PREFIXES = 100
 _PREFIX = re.compile(r"""\bxmlns:([^\W\d][\w.-]{0,100})\s*=\s*(?:"([^"<]{1,500})"|'([^'<]{1,500})')""")
 _UNWRITABLE = re.compile("[\x01-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-# What is in a CDATA section is text as it stands. One that is never closed goes on to the end.
+# References in a CDATA section are plain text. A section that is never closed extends to the end.
 _REFERENCE = re.compile(
     r"<!\[CDATA\[(?:.*?\]\]>|.*\Z)"
     r"|&(?!(?:amp|lt|gt|quot|apos);)(?:#(?P<number>[0-9]{1,9}|x[0-9a-fA-F]{1,8});|(?P<name>[A-Za-z][A-Za-z0-9]{0,40});)?",
@@ -31,18 +32,18 @@ _SURROGATES = range(0xD800, 0xE000)
 
 
 class TooMuch(Exception):
-    """A document beyond the limits of the parser: what it made of it is not all of it."""
+    """The document exceeds the limits of the parser, so its tree is incomplete."""
 
 
 class Elements:
-    """A tree that can be searched. Names are written as in the document, with the prefix that they have there."""
+    """A searchable tree. Expressions use the names and prefixes of the document."""
 
     def __init__(self, root: Any, prefixes: Mapping[str, str]) -> None:
         self.root = root
         self._prefixes = tuple(prefixes.items())
 
     def by_xpath(self, expression: str) -> list[Any]:
-        """Nodes, or one text, number or truth value; nothing where it cannot be looked up on this document."""
+        """Return the matching nodes, or one string, number or Boolean; an empty list if the evaluation fails."""
         try:
             found = _compile_xpath(expression, self._prefixes)(self.root)
         except etree.XPathError:
@@ -50,16 +51,16 @@ class Elements:
         return found if isinstance(found, list) else [found]
 
     def below(self, tag: str) -> "Elements":
-        """With the first element of this name as the root, where there is one."""
+        """Return a tree whose root is the first element of this name; the same tree if there is none."""
         found = next(self.root.iter(tag), None) if tag else None
         return self if found is None else self.at(found)
 
     def at(self, element: Any) -> "Elements":
-        """With another element of the tree as the root of relative expressions."""
+        """Return a tree with another element as the root of relative expressions."""
         return Elements(element, dict(self._prefixes))
 
     def markup(self) -> str:
-        """The root as HTML."""
+        """Return the root as HTML."""
         text: str = etree.tostring(self.root, encoding="unicode", method="html", with_tail=False)
         return text
 
@@ -71,9 +72,9 @@ class Elements:
 
     def values(self, matches: Iterable[Any], attr: str | None, absolute: Callable[[str], str]) -> Iterator[Any]:
         """Yield the values of the matches: of an element, its text or attribute. Empty values are left out."""
-        for each in matches:
-            value = self._value(each, attr)
-            name = attr if hasattr(each, "tag") else getattr(each, "attrname", None)
+        for match in matches:
+            value = self._value(match, attr)
+            name = attr if hasattr(match, "tag") else getattr(match, "attrname", None)
             if value is not None:
                 yield absolute(value) if name in URL_ATTRIBUTES else value
 
@@ -96,16 +97,16 @@ class Elements:
 
 
 def html_elements(markup: str) -> Elements:
-    """Of a page as the reader of HTML writes it: the same tree, whichever language asks."""
+    """Parse markup that the HTML parser serialized, so that CSS and XPath see the same tree."""
     parser = etree.HTMLParser(**_LIMITS, default_doctype=False)
     root = _parse(markup, parser)
     return Elements(etree.Element("html") if root is None else root, {})
 
 
 def xml_elements(text: str) -> Elements | None:
-    """Of a document from its first element on; None where nothing of it can be recovered.
+    """Parse a document from its first element on; return None if nothing of it can be recovered.
 
-    Names without a prefix are looked up without a namespace, so that users need not declare one.
+    Elements without a prefix lose their namespace, so that users need not declare one.
     """
     parser = etree.XMLParser(**_LIMITS, resolve_entities=False, load_dtd=False, attribute_defaults=False)
     root = _parse(_REFERENCE.sub(_resolve_reference, _UNWRITABLE.sub("", text)), parser)
@@ -119,13 +120,13 @@ def xml_elements(text: str) -> Elements | None:
 
 
 def text_of(element: Any) -> str | None:
-    if not isinstance(element.tag, str):  # a comment, or an instruction
+    if not isinstance(element.tag, str):  # a comment or a processing instruction
         return normalize_space(element.text)
     return normalize_space(" ".join(element.itertext(etree.Element)))
 
 
-def outermost(root: Any) -> list[tuple[int, Any]]:
-    """Every element with its depth, those nearest to the root first."""
+def breadth_first(root: Any) -> list[tuple[int, Any]]:
+    """Return every element with its depth, those nearest to the root first."""
     levels: list[tuple[int, Any]] = []
     level: Sequence[Any] = [root]
     depth = 0
@@ -151,7 +152,7 @@ def _parse(text: str, parser: Any) -> Any:
 
 
 def _compile_xpath(expression: str, prefixes: tuple[tuple[str, str], ...]) -> Any:
-    """The core functions and no others: a prefix that names EXSLT would bring more of them."""
+    """Compile an expression with the core functions only: a prefix bound to EXSLT would add others."""
     namespaces = {prefix: uri for prefix, uri in prefixes if not uri.startswith(_EXSLT)}
     return etree.XPath(expression, namespaces=namespaces, regexp=False)
 
@@ -171,7 +172,7 @@ def _prefixes_in(text: str) -> dict[str, str]:
 
 
 def _resolve_reference(found: re.Match[str]) -> str:
-    """A reference without a declaration: the names that HTML has are meant, and an ampersand alone is one."""
+    """Resolve an undeclared reference by the entities of HTML; escape a bare ampersand."""
     if found[0].startswith("<"):
         return found[0]
     if found["number"] is not None:

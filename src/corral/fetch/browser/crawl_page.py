@@ -32,7 +32,7 @@ class Rendering:
     """Passed to the renderer with the task of one page; the renderer fills in the result."""
 
     url: str
-    ask: CrawlReadOptions
+    read_options: CrawlReadOptions
     scroll: ScrollPlan
     answer: ReadAnswer | None = None
     response: Response | None = None  # the rendered page
@@ -41,7 +41,7 @@ class Rendering:
     cut_by: str | None = None  # the limit that stopped loading before the end: STEPS, SECONDS or FAILED_CALL
     failed_call: str = ""  # the call that failed, and its error
 
-    def keep(self, chain: tuple[str, ...], request: ReadRequest, answer: ReadAnswer, raw_bytes: int) -> None:
+    def set_result(self, chain: tuple[str, ...], request: ReadRequest, answer: ReadAnswer, raw_bytes: int) -> None:
         if not chain and request.url != self.url:
             chain = (self.url,)  # a script navigated there
         self.answer = answer

@@ -1,4 +1,4 @@
-"""Limits the decoded size of the bodies that Chromium loads: a small answer can hold a gigabyte."""
+"""Limit the decoded size of the bodies that Chromium loads: a small answer can hold a gigabyte."""
 
 import itertools
 from collections.abc import Callable, Coroutine
@@ -24,7 +24,7 @@ Later = Callable[[Coroutine[Any, Any, Any]], None]
 
 
 class BodyWeights:
-    """Count decoded bytes per request, and report the first body or run that exceeds its limit.
+    """Counts decoded bytes per request, and reports the first body or run that exceeds its limit.
 
     Events come from the target that loads the resource. Workers and cross-site frames are separate targets below the
     page, and each of them is watched like the page.
@@ -49,7 +49,7 @@ class BodyWeights:
         send("Target.setAutoAttach", _ATTACH)
 
     def _receive(self, send: Send, path: str, method: str, params: Params) -> None:
-        """`path` identifies the target: request ids of different targets may be equal."""
+        """Handle an event. `path` identifies the target: request ids of different targets may be equal."""
         request = f"{path}{params.get('requestId')}"
         if method == "Network.dataReceived":
             self._weigh(request, int(params.get("dataLength") or 0))
@@ -78,12 +78,12 @@ class BodyWeights:
             self._receive(send_to_child, f"{path}{child}/", message["method"], message.get("params") or {})
 
     def _weigh(self, request: str, size: int) -> None:
-        held = self._decoded[request] = self._decoded.get(request, 0) + size
+        decoded = self._decoded[request] = self._decoded.get(request, 0) + size
         self.total_bytes += size
         limits = self._limits
         is_document = request in self._documents
         allowed = limits.max_content_bytes if is_document else limits.max_body_bytes
-        if held > allowed:
+        if decoded > allowed:
             what = "the document" if is_document else "a resource of the page"
             self._refuse(f"{what} has more than {allowed} bytes once decoded")
         elif self.total_bytes > limits.max_decoded_bytes:

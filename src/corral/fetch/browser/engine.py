@@ -36,7 +36,7 @@ _WATCH_EVERY_S = 0.5
 
 
 class CannotStart(Exception):
-    """No browser can be started now, or, if `is_final`, on this installation at all."""
+    """Raised if no browser can be started now, or, if `is_final`, on this installation at all."""
 
     def __init__(self, message: str, *, is_final: bool) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class Engine:
         self._zygotes = _zygotes_of(self._browsers)
         self._watching = asyncio.create_task(self._watch(), name="browser watch")
         self._ending: asyncio.Task[None] | None = None
-        home.write_down([*self._drivers, *self._browsers])
+        home.record_processes([*self._drivers, *self._browsers])
         self.browser = browser
         self.pages = 0
         self.active = 0
@@ -80,7 +80,7 @@ class Engine:
 
     @property
     def pids(self) -> list[int]:
-        """Return the driver and the browser, without the browser's own children."""
+        """The pids of the driver and the browser, without those of the browser's children."""
         return [record.pid for record in (*self._drivers, *self._browsers)]
 
     async def dismiss(self, opening: asyncio.Task[BrowserContext]) -> None:

@@ -1,4 +1,4 @@
-"""The calls of a page that failed while it loaded more content."""
+"""Collect the calls of a page that failed while it loaded more content."""
 
 from urllib.parse import urlsplit
 
@@ -20,7 +20,7 @@ class FailedCalls:
         self._answered: set[str] = set()
         self._failed: dict[str, str] = {}
 
-    def see(self, answer: Response) -> None:
+    def add(self, answer: Response) -> None:
         if (endpoint := _endpoint_of(answer.request)) is None:
             return
         if answer.status >= 500 or answer.status in _REFUSED:
@@ -28,7 +28,7 @@ class FailedCalls:
         elif len(self._answered) < _MAX_ENDPOINTS:
             self._answered.add(endpoint)
 
-    def see_error(self, request: Request) -> None:
+    def add_error(self, request: Request) -> None:
         error = net_error_of(request.failure or "") or "FAILED"
         if error not in _DELIBERATE and (endpoint := _endpoint_of(request)) is not None:
             self._note(request, endpoint, f"failed ({error})")

@@ -35,16 +35,16 @@ async def evidence(
     if not visit.is_on_the_web:
         return ()  # before the first page, or on an error page of the browser
     artifacts: list[Artifact] = []
-    takers = [
+    captures = [
         asyncio.create_task(_store_screenshot(visit, folder, artifacts)),
         asyncio.create_task(_store_html(visit, folder, secrets, within_s, artifacts)),
     ]
     try:
-        await asyncio.wait(takers, timeout=within_s)
+        await asyncio.wait(captures, timeout=within_s)
     finally:
-        for taker in takers:
-            taker.cancel()
-        await asyncio.gather(*takers, return_exceptions=True)
+        for capture in captures:
+            capture.cancel()
+        await asyncio.gather(*captures, return_exceptions=True)
     return tuple(artifacts)
 
 
@@ -68,11 +68,11 @@ async def _store_html(
     if not visit.last_html:
         return
     try:
-        # The browser takes the screenshot, even if the page does not respond.
-        known_by = [value for value in await visit.identifiers() if len(value) >= _MIN_SECRET_CHARS]
+        # The browser knows its cookies even if the page does not respond.
+        identifiers = [value for value in await visit.identifiers() if len(value) >= _MIN_SECRET_CHARS]
     except PlaywrightError:
         return  # without redaction, nothing is stored
-    data = without(visit.last_html, [*secrets, *known_by]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
+    data = without(visit.last_html, [*secrets, *identifiers]).encode("utf-8", "replace")[:_MAX_HTML_BYTES]
     await _store(folder, ArtifactKind.HTML, data, artifacts)
 
 

@@ -43,7 +43,7 @@ def browser_fault(name: str, more: str = "", **stats: Any) -> Failed:
 
 
 def net_error_of(text: str) -> str | None:
-    """`CONNECTION_RESET` from `Page.goto: net::ERR_CONNECTION_RESET at http://…`."""
+    """Return `CONNECTION_RESET` from `Page.goto: net::ERR_CONNECTION_RESET at http://…`."""
     found = _NET_ERROR.search(text)
     return found[1] if found else None
 

@@ -1,4 +1,4 @@
-"""Session headers in the browser: added only to requests to the origin of the job."""
+"""Add session headers in the browser, only to requests to the origin of the job."""
 
 import re
 from collections.abc import Callable, Coroutine, Mapping
@@ -16,7 +16,7 @@ Later = Callable[[Coroutine[Any, Any, Any]], None]
 
 
 class FirstPartyHeaders:
-    """Add headers hop by hop: Chromium pauses every hop of a redirect, and an override holds for one hop only.
+    """Adds headers hop by hop: Chromium pauses every hop of a redirect, and an override holds for one hop only.
 
     Playwright's own overrides (`extra_http_headers`, `route.continue_`) follow a redirect to any host.
     """

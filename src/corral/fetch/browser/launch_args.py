@@ -74,13 +74,13 @@ _SCREEN_VARIABLES: Final = ("DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "XDG_RUN
 
 # The headless shell first: it starts and renders several times faster. Binaries before their wrapper scripts, which
 # add arguments and remain as a parent process.
-_USUAL_PLACES: Final = (
+_SHELL_PATHS: Final = (
     "/usr/lib/chromium/chromium-headless-shell",
     "/usr/bin/chromium-headless-shell",
     "/usr/local/bin/chromium-headless-shell",
     "/opt/chromium/chrome-headless-shell",
 )
-_SLOWER_PLACES: Final = (
+_BROWSER_PATHS: Final = (
     "/usr/lib/chromium/chromium",
     "/usr/bin/chromium",
     "/usr/local/bin/chromium",
@@ -99,15 +99,15 @@ class BrowserLimits:
     executable: str = ""  # path of the Chromium to start; empty selects the fastest one on this machine
     launch_s: float = 10.0
     close_s: float = 5.0
-    max_pages: int = 200  # per browser, like the next two
+    max_pages: int = 200  # per browser, like the next two limits
     max_age_s: float = 1800.0
     max_resident_bytes: int = 1024 * MIB
     # Above this the largest page is killed to protect the machine.
     kill_resident_bytes: int = 2048 * MIB
     max_at_once: int = 2 * (os.cpu_count() or 1)
-    max_content_bytes: int = 10 * MIB  # of a document, decoded
-    max_body_bytes: int = 32 * MIB  # of any other resource that a page loads, decoded
-    max_decoded_bytes: int = 128 * MIB  # of all bodies of a run together, decoded
+    max_content_bytes: int = 10 * MIB  # decoded size of a document
+    max_body_bytes: int = 32 * MIB  # decoded size of any other resource that a page loads
+    max_decoded_bytes: int = 128 * MIB  # decoded size of all bodies of a run together
     max_popups: int = 20
     max_navigations: int = 20
     max_redirects: int = 10
@@ -118,7 +118,7 @@ def chromium_args() -> list[str]:
 
 
 def is_sandboxed() -> bool:
-    """Chromium refuses to run its sandbox as root."""
+    """Return whether to use the sandbox: Chromium refuses to run it as root."""
     return os.geteuid() != 0
 
 
@@ -137,23 +137,23 @@ def has_screen() -> bool:
 def find_headed_chromium(own: str = "") -> str | None:
     """Find a Chromium that can open a window."""
     named = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    candidates = [own, *_SLOWER_PLACES, *named]
-    return next((found for found in candidates if found and os.access(found, os.X_OK) and Path(found).is_file()), None)
+    candidates = [own, *_BROWSER_PATHS, *named]
+    return next((path for path in candidates if path and os.access(path, os.X_OK) and Path(path).is_file()), None)
 
 
 def find_chromium(own: str = "") -> str | None:
     """Find the fastest Chromium on this machine; `own` is the path of Playwright's own."""
     named = (shutil.which(name) for name in ("chromium-headless-shell", "chrome-headless-shell"))
     slower = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    candidates = [*_own_shells(own), *_USUAL_PLACES, *named, own, *_SLOWER_PLACES, *slower]
-    return next((found for found in candidates if found and os.access(found, os.X_OK) and Path(found).is_file()), None)
+    candidates = [*_own_shells(own), *_SHELL_PATHS, *named, own, *_BROWSER_PATHS, *slower]
+    return next((path for path in candidates if path and os.access(path, os.X_OK) and Path(path).is_file()), None)
 
 
 def _own_shells(own: str) -> list[str]:
-    """Playwright keeps the headless shell beside the full browser: chromium-1200, chromium_headless_shell-1200."""
+    """Return the headless shells beside Playwright's full browser: chromium-1200, chromium_headless_shell-1200."""
     for folder in Path(own).parents if own else ():
         kind, _, revision = folder.name.partition("-")
         if kind == "chromium" and revision:
             beside = folder.parent / f"chromium_headless_shell-{revision}"
-            return [str(found) for pattern in _OWN_SHELLS for found in sorted(beside.glob(pattern))]
+            return [str(path) for pattern in _OWN_SHELLS for path in sorted(beside.glob(pattern))]
     return []

@@ -1,4 +1,4 @@
-"""Our processes, read from /proc. Without /proc nothing is found and nothing is killed."""
+"""Find and kill our own processes with the help of /proc. Without /proc, nothing is found and nothing is killed."""
 
 import contextlib
 import os
@@ -58,7 +58,7 @@ def _start_ticks(pid: int) -> int | None:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Return all descendants, parents first."""
+    """Yield all descendants, parents first."""
     waiting = [pid]
     while waiting:
         below = list(children(waiting.pop()))

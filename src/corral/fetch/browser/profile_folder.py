@@ -1,4 +1,4 @@
-"""A folder per worker for all files of a browser, removed with the worker or, at the latest, when the next one starts.
+"""Manage a folder per worker for all files of its browser, removed with the worker or when the next one starts.
 
 The owner locks a file beside its folder while it lives; the kernel releases the lock however it dies.
 """
@@ -29,12 +29,12 @@ class BrowserHome:
 
     def processes(self) -> list[BrowserProcess]:
         """Return our child processes that use the folder: the driver."""
-        found = [BrowserProcess.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
-        return [record for record in found if record is not None]
+        records = [BrowserProcess.of(pid) for pid in children(os.getpid()) if carries(pid, self.marker)]
+        return [process for process in records if process is not None]
 
-    def write_down(self, records: list[BrowserProcess]) -> None:
+    def record_processes(self, processes: list[BrowserProcess]) -> None:
         """Record the processes, so that a sweep can end them if the owner is gone."""
-        (self.path / _RECORD).write_text("".join(f"{record}\n" for record in records))
+        (self.path / _RECORD).write_text("".join(f"{process}\n" for process in processes))
 
     def remove(self) -> None:
         shutil.rmtree(self.path, ignore_errors=True)
@@ -47,14 +47,14 @@ def homes_root() -> Path:
     root = Path(tempfile.gettempdir()) / f"corral-browser-{os.geteuid()}"
     with contextlib.suppress(FileExistsError):
         root.mkdir(mode=0o700)
-    found = root.lstat()
-    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077:
+    status = root.lstat()
+    if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077:
         return root
     return Path(tempfile.mkdtemp(prefix="corral-browser-"))
 
 
 def sweep_homes(root: Path | None = None) -> int:
-    """End the processes and remove the folders of dead workers; returns their number."""
+    """End the processes and remove the folders of dead workers; return the number of folders."""
     swept = 0
     for lock_path in _locks_in(root):
         lock = _lock_file(lock_path, create=False)
@@ -88,8 +88,8 @@ def _end_recorded(home: Path) -> None:
 
 def _claim(root: Path) -> tuple[Path, int]:
     """Lock a new file named after this process."""
-    us = BrowserProcess.of(os.getpid())
-    name = f"{os.getpid()}-{us.start_ticks if us else 0}"
+    own_process = BrowserProcess.of(os.getpid())
+    name = f"{os.getpid()}-{own_process.start_ticks if own_process else 0}"
     for attempt in range(100):
         path = root / f"{name}-{attempt}.lock"
         lock = _lock_file(path, create=True)

@@ -29,11 +29,11 @@ _REST_SHARE = 4
 _QUIET_S = 1.0
 # A page that loads slowly, or loads on a busy machine, also renders slowly.
 _MAX_QUIET_S = 5.0
-_SLOWER_BY = 3
+_QUIET_FACTOR = 3
 # How often to check a document that is still loading: it may already be too large.
 _LARGE_PAGE_S = 1.0
 # By this time, a page that only redirects (meta refresh, script) has begun to navigate.
-_SECOND_LOOK_S = 0.05
+_RECHECK_S = 0.05
 _MAX_TYPE_CHARS = 500
 _MAX_REFUSED = 20
 _MAX_HEADERS = 200
@@ -53,21 +53,21 @@ async def wait_until_ready(visit: PageVisit, granted: ProxyPass, plan: ReadPlan)
     reading: Reading | None = None
     while not _is_over(visit, granted):
         await visit.wait_parsed(min(_LARGE_PAGE_S, until - time.monotonic()))
-        looked_at = time.monotonic()
+        checked_at = time.monotonic()
         snapshot = None if visit.is_navigating else await visit.snapshot()
         if snapshot is not None:
             read = await _read(visit.arrival, snapshot, plan, reading)
             if isinstance(read, Failed):
                 return read
             reading = read
-            if _is_ready(visit, reading, looked_at):
-                await asyncio.sleep(_SECOND_LOOK_S)
+            if _is_ready(visit, reading, checked_at):
+                await asyncio.sleep(_RECHECK_S)
                 if not visit.is_navigating:
                     return reading
         if time.monotonic() > until:
             return reading if reading is not None and _has_arrived(reading) else out_of_time(granted, max_chars)
         # A large page that never rests must not block the worker.
-        await asyncio.sleep(max(_POLL_EVERY_S, _REST_SHARE * (time.monotonic() - looked_at)))
+        await asyncio.sleep(max(_POLL_EVERY_S, _REST_SHARE * (time.monotonic() - checked_at)))
     return reading
 
 
@@ -91,10 +91,10 @@ def _has_arrived(reading: Reading) -> bool:
     return reading.snapshot.is_parsed or not reading.answer.missing
 
 
-def _is_ready(visit: PageVisit, reading: Reading, looked_at: float) -> bool:
+def _is_ready(visit: PageVisit, reading: Reading, checked_at: float) -> bool:
     if visit.arrival is not None and not 200 <= (visit.arrival.status or 200) < 300:
         return True  # an error page: only its title is read
-    quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _SLOWER_BY * (reading.first_at - visit.asked_at)))
+    quiet_s = min(_MAX_QUIET_S, max(_QUIET_S, _QUIET_FACTOR * (reading.first_at - visit.load_started_at)))
     is_loaded = reading.snapshot.is_complete or time.monotonic() - reading.first_at > quiet_s
     if not reading.snapshot.is_parsed or not is_loaded:
         return False
@@ -104,7 +104,7 @@ def _is_ready(visit: PageVisit, reading: Reading, looked_at: float) -> bool:
     waits = not has_own or parser_of(fields) is not None or reading.request.crawl is not None
     has_all = not waits and not reading.answer.missing
     # The page was at rest when it was checked; it may have changed during a slow reading.
-    return has_all or visit.quiet_s() - (time.monotonic() - looked_at) > quiet_s
+    return has_all or visit.quiet_s() - (time.monotonic() - checked_at) > quiet_s
 
 
 async def read_again(visit: PageVisit, plan: ReadPlan, before: Reading, html: str | None = None) -> Reading | Failed:
@@ -139,7 +139,7 @@ def _request(arrival: Arrival | None, snapshot: PageSnapshot, plan: ReadPlan) ->
         (arrival.status if arrival else None) or 200,
         (_HTML, *((name, value) for name, value in headers if name != "content-type")),
         plan.fields,
-        is_judged=arrival is not None,
+        should_classify=arrival is not None,
         crawl=plan.crawl,
     )
 
@@ -186,7 +186,7 @@ def _failure_behind(arrival: Arrival, reading: Reading, requested_url: str, stat
     """Return the failure that the reader found, or classify again if the status has changed since."""
     request = reading.request
     status = arrival.status or 200
-    if request.is_judged and request.status == status:
+    if request.should_classify and request.status == status:
         return failure_read(reading.answer, stats)
     html, url = reading.snapshot.html, reading.snapshot.url
     only_title = wants_title_only(request.fields)
@@ -198,7 +198,7 @@ def _failure_behind(arrival: Arrival, reading: Reading, requested_url: str, stat
 
 
 def _failure_of(arrival: Arrival, granted: ProxyPass, stats: dict[str, Any]) -> Failed | None:
-    failure = _of_the_proxy(arrival, granted)
+    failure = _proxy_failure(arrival, granted)
     if failure is None and arrival.error == "ABORTED" and 200 <= (arrival.status or 0) < 300:
         if arrival.status not in (204, 205):
             refused = "the address is a download, and downloads are refused"
@@ -218,7 +218,7 @@ def _size_of(headers: Mapping[str, str]) -> int:
     return sum(len(name) + len(value) + 4 for name, value in headers.items())
 
 
-def _of_the_proxy(arrival: Arrival, granted: ProxyPass) -> Failed | None:
+def _proxy_failure(arrival: Arrival, granted: ProxyPass) -> Failed | None:
     """Return our proxy's reason for refusing the page; Chromium does not know it."""
     if arrival.error is None and FAULT_HEADER not in arrival.headers:
         return None

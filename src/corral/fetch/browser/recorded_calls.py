@@ -1,4 +1,4 @@
-"""Records the JSON calls of a page and derives a recipe from them, for later runs without a browser."""
+"""Record the JSON calls of a page and derive a recipe from them, for later runs without a browser."""
 
 import asyncio
 from dataclasses import replace
@@ -25,8 +25,8 @@ _MAX_BYTES = 2 * MIB
 _MAX_TOTAL_BYTES = 8 * MIB
 # The page has been read already, so an answer that is still incomplete did not contribute to it.
 _READ_WITHIN_S = 1.0
-_TEACH_WITHIN_S = 3.0
-_TEACH_SHARE = 0.8
+_DERIVE_WITHIN_S = 3.0
+_DERIVE_SHARE = 0.8
 _SCRIPTED = frozenset({"xhr", "fetch"})
 _MAX_REFUSED = 3
 
@@ -37,7 +37,7 @@ class CallLog:
     def __init__(self) -> None:
         self._answers: list[Response] = []
 
-    def see(self, answer: Response) -> None:
+    def add(self, answer: Response) -> None:
         if len(self._answers) < _MAX_CALLS and _is_of_interest(answer):
             self._answers.append(answer)
 
@@ -54,11 +54,11 @@ class CallLog:
         for unread in reading:
             unread.cancel()
         bodies = await asyncio.gather(*reading, return_exceptions=True)
-        calls, room = [], _MAX_TOTAL_BYTES
+        calls, bytes_left = [], _MAX_TOTAL_BYTES
         for answer, body in zip(answers, bodies, strict=True):
-            if not isinstance(body, bytes) or len(body) > min(_MAX_BYTES, room):
+            if not isinstance(body, bytes) or len(body) > min(_MAX_BYTES, bytes_left):
                 continue
-            room -= len(body)
+            bytes_left -= len(body)
             call = _call_of(answer, body)
             if call is not None:
                 calls.append(call)
@@ -79,11 +79,11 @@ async def add_recipe(
     if parser_of(payload.fields) is not None:
         return outcome  # the records depend on the page, which a replay does not have
     try:
-        async with asyncio.timeout(min(_TEACH_WITHIN_S, left_s * _TEACH_SHARE)):
+        async with asyncio.timeout(min(_DERIVE_WITHIN_S, left_s * _DERIVE_SHARE)):
             recipe = await _derive_recipe(log, outcome, task, robots, context)
     except TimeoutError:
         return outcome  # the record matters more than a recipe
-    return outcome if recipe is None else _with(outcome, recipe)
+    return outcome if recipe is None else _add_recipe_document(outcome, recipe)
 
 
 async def _derive_recipe(
@@ -104,7 +104,7 @@ async def _derive_recipe(
     return None
 
 
-def _with(outcome: Fetched, recipe: Recipe) -> Fetched:
+def _add_recipe_document(outcome: Fetched, recipe: Recipe) -> Fetched:
     return replace(outcome, recipe={"url_pattern": recipe.url_pattern, **recipe.document()})
 
 

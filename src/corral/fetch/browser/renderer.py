@@ -43,7 +43,7 @@ from corral.files.artifacts import ArtifactFolder
 _RESERVE_SHARE = 0.1
 _MAX_RESERVE_S = 1.0
 _ANSWER_S = 0.3
-_CRASH_NEWS_S = 0.5
+_CRASH_REPORT_S = 0.5
 
 
 class Renderer:
@@ -129,7 +129,7 @@ class Renderer:
             outcome = out_of_time(granted, self._limits.max_content_bytes)
         except PlaywrightError as error:
             # Playwright often reports the failed call before its reason.
-            await asyncio.wait({visit.ended}, timeout=_CRASH_NEWS_S)
+            await asyncio.wait({visit.ended}, timeout=_CRASH_REPORT_S)
             message = str(error).strip().partition("\n")[0][:200]
             outcome = visit.ended.result() if visit.ended.done() else browser_fault("unknown:browser_crash", message)
         if "timings" not in outcome.stats:
@@ -150,10 +150,10 @@ class Renderer:
         task, target, clock = run.task, run.target, run.clock
         payload = task.payload.read(PagePayload)
         fields = payload.fields
-        where = (self._proxy.address, granted, self._user_agent, browser_state(task))
+        connection = (self._proxy.address, granted, self._user_agent, browser_state(task))
         first_party = first_party_headers(task)
         await visit.open(
-            *where, verifies_tls=payload.verify_tls, chosen_agent=payload.user_agent, first_party=first_party
+            *connection, verifies_tls=payload.verify_tls, chosen_agent=payload.user_agent, first_party=first_party
         )
         clock.mark("open_ms")
         await visit.load(target.url)
@@ -161,7 +161,7 @@ class Renderer:
         rendering = task.rendering if isinstance(task.rendering, Rendering) else None
         plan = ReadPlan(target.url, fields, self._reader, clock.reading_ends_at(), self._limits.max_content_bytes)
         if rendering is not None:
-            plan = replace(plan, crawl=rendering.ask, until=plan.until - rendering.scroll.seconds)
+            plan = replace(plan, crawl=rendering.read_options, until=plan.until - rendering.scroll.seconds)
         reading = await wait_until_ready(visit, granted, plan)
         if rendering is not None and isinstance(reading, Reading):
             scroll = scroll_list if rendering.scroll.is_list else scroll_and_read
@@ -169,7 +169,7 @@ class Renderer:
         outcome = outcome_of(visit.arrival, granted, fields, reading, clock.timings(), target.url)
         if rendering is not None and isinstance(reading, Reading):
             chain = tuple(visit.arrival.chain[:-1]) if visit.arrival is not None else ()
-            rendering.keep(chain, reading.request, reading.answer, granted.bytes_in)
+            rendering.set_result(chain, reading.request, reading.answer, granted.bytes_in)
         if rendering is not None and rendering.wants_calls:
             rendering.calls = await visit.calls.read()
             return outcome

@@ -21,7 +21,7 @@ class BrowserHost:
         self.engine: Engine | None = None
 
     async def enter(self, proxy_address: str) -> Engine:
-        """Take a slot in a working browser; `leave` returns it. CannotStart if there is no browser."""
+        """Take a slot in a working browser; `leave` returns it. Raise CannotStart if there is no browser."""
         await self._slots.acquire()
         try:
             async with self._changed:

@@ -1,4 +1,4 @@
-"""One page in its own browser context: loads, watches and reads it, and ends it when it exceeds a limit."""
+"""Load, watch and read one page in its own browser context, and end it when it exceeds a limit."""
 
 import asyncio
 import contextlib
@@ -104,7 +104,7 @@ class PageVisit:
         self._limits = limits
         self._tasks: set[asyncio.Task[Any]] = set()
         self._requests: set[Request] = set()
-        self._moved_at = self.asked_at = time.monotonic()
+        self._moved_at = self.load_started_at = time.monotonic()
         self._parsed = asyncio.Event()
         self._popups = 0
         self._navigations = 0
@@ -117,7 +117,7 @@ class PageVisit:
         self.calls = CallLog()
         self.failed_calls = FailedCalls()
         self.last_html = ""
-        # Set by an end from outside: a crash or a limit.
+        # Set if a crash or a limit ends the visit.
         self.ended: asyncio.Future[Failed] = asyncio.get_running_loop().create_future()
 
     # -- for the executor --------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ class PageVisit:
         self.opening = asyncio.create_task(context_of)
         context = await asyncio.shield(self.opening)
         # In sequence: a page that is created at the same time may miss the route.
-        await context.route("**/*", self._sift)
+        await context.route("**/*", self._block_unwanted)
         page = self._page = await context.new_page()
         # No dialog listener: Playwright then dismisses dialogs by itself.
         context.on("page", self._on_popup)
@@ -189,7 +189,7 @@ class PageVisit:
     async def load(self, url: str) -> None:
         """Navigate until there is a document. The result is in `arrival`; the page may navigate further by itself."""
         assert self._page is not None
-        self.asked_at = time.monotonic()
+        self.load_started_at = time.monotonic()
         try:
             await self._page.goto(url, wait_until="commit", timeout=0)
         except PlaywrightError as error:
@@ -223,8 +223,8 @@ class PageVisit:
             world = await self._session.send(
                 "Page.createIsolatedWorld", {"frameId": self._frame_id, "worldName": _WORLD}
             )
-            how = {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True}
-            answer = await self._session.send("Runtime.evaluate", how)
+            params = {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True}
+            answer = await self._session.send("Runtime.evaluate", params)
             return answer["result"]["value"]
         except (PlaywrightError, KeyError):
             self._frame_id = None
@@ -286,7 +286,7 @@ class PageVisit:
 
     # -- events of the page ------------------------------------------------------------------------------
 
-    async def _sift(self, route: Route) -> None:
+    async def _block_unwanted(self, route: Route) -> None:
         with contextlib.suppress(PlaywrightError):
             if route.request.resource_type in BLOCKED_TYPES:
                 await route.abort("blockedbyclient")
@@ -317,8 +317,8 @@ class PageVisit:
 
     def _on_response(self, response: Response) -> None:
         self._moved_at = time.monotonic()
-        self.calls.see(response)
-        self.failed_calls.see(response)
+        self.calls.add(response)
+        self.failed_calls.add(response)
         for arrival in (self._pending, self.arrival):
             if arrival is not None and arrival.request == response.request:
                 arrival.status, arrival.headers = response.status, response.headers
@@ -335,7 +335,7 @@ class PageVisit:
 
     def _on_failed(self, request: Request) -> None:
         self._on_done(request)
-        self.failed_calls.see_error(request)
+        self.failed_calls.add_error(request)
         error = net_error_of(request.failure or "") or "FAILED"
         if self.arrival is not None and self.arrival.request == request:
             self.arrival.error = error  # cut off inside its document

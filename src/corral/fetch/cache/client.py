@@ -1,4 +1,4 @@
-"""Fetches pages over HTTP or from disk, by the rules of domain.net.http_cache."""
+"""Fetch pages over HTTP or from disk, by the rules of domain.net.http_cache."""
 
 import asyncio
 import hashlib
@@ -98,15 +98,15 @@ class PageCache:
     async def _refetch(
         self, request: CacheRequest, key: str, page: StoredPage | None, fetch_live: FetchLive
     ) -> Response | Failed | Deferred:
-        known = validators(page) if page is not None and matches(page, self._request_headers(request)) else {}
-        answer = await fetch_live(known)
-        if isinstance(answer, Response) and answer.status == 304 and known and page is not None:
+        revalidation = validators(page) if page is not None and matches(page, self._request_headers(request)) else {}
+        answer = await fetch_live(revalidation)
+        if isinstance(answer, Response) and answer.status == 304 and revalidation and page is not None:
             # After a redirect the 304 is about another page.
             current = None if answer.chain else refresh(page, answer.headers, time.time())
             if current is not None:
                 await self._store(key, current)
-                again = _from_disk(current, CacheUse.REVALIDATED)
-                return replace(again, raw_bytes=answer.raw_bytes, timings=answer.timings)
+                response = _from_disk(current, CacheUse.REVALIDATED)
+                return replace(response, raw_bytes=answer.raw_bytes, timings=answer.timings)
             answer = await fetch_live({})
         if not isinstance(answer, Response):
             return answer

@@ -1,6 +1,7 @@
-"""Cached answers, one file each. A file is written under another name and renamed, so that readers see it whole.
+"""Store cached answers, one file each.
 
-Several processes share the folder. A damaged file counts as missing.
+Each file is written under another name and then renamed, so that readers only see complete files. Several processes
+share the folder. A damaged file counts as missing.
 """
 
 import contextlib
@@ -45,7 +46,7 @@ class DiskCache:
         self._unchecked_bytes = max_bytes  # the first write checks the size
 
     def read(self, key: str, max_body_bytes: int) -> StoredPage | None:
-        """Return a stored page or None; TooLarge is raised before the body is read."""
+        """Return a stored page or None; raise TooLarge before reading a body that is too large."""
         path = self._path(key)
         try:
             with os.fdopen(os.open(path, _READ), "rb") as file:
@@ -99,15 +100,15 @@ class DiskCache:
         found = []
         for folder, _, names in os.walk(self._root):
             for name in names:
-                path = os.path.join(folder, name)  # noqa: PTH118 - a Path each would cost more than the look
+                path = os.path.join(folder, name)  # noqa: PTH118 - building a Path costs more than the check
                 try:
-                    about = os.lstat(path)
+                    status = os.lstat(path)
                 except OSError:
                     continue
-                if name.endswith(_PART) and time.time() - about.st_mtime > _PART_LEFT_S:
+                if name.endswith(_PART) and time.time() - status.st_mtime > _PART_LEFT_S:
                     Path(path).unlink(missing_ok=True)
                 else:
-                    found.append(_File(path, about.st_size, about.st_mtime))
+                    found.append(_File(path, status.st_size, status.st_mtime))
         return found
 
 
@@ -119,7 +120,7 @@ def _serialize(page: StoredPage) -> bytes:
         "headers": page.headers,
         "chain": page.chain,
         "stored_at": page.stored_at,
-        "asked_with": page.asked_with,
+        "asked_with": page.request_headers,
         "body": hashlib.sha256(page.body).hexdigest(),
     }
     packed = orjson.dumps(head)
@@ -145,5 +146,5 @@ def _deserialize(line: bytes, body: bytes | None, size: int) -> StoredPage | Non
         body=body,
         chain=tuple(head["chain"]),
         stored_at=head["stored_at"],
-        asked_with=tuple((name, value) for name, value in head["asked_with"]),
+        request_headers=tuple((name, value) for name, value in head["asked_with"]),
     )

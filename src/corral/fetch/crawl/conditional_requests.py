@@ -9,9 +9,9 @@ Version = tuple[str, str | None, str | None]
 
 def conditions(item: Item) -> dict[str, str]:
     """Return the conditional headers for a page that an earlier crawl fetched."""
-    if item.known is None:
+    if item.earlier_version is None:
         return {}
-    _, etag, modified = item.known
+    _, etag, modified = item.earlier_version
     named = {"if-none-match": etag, "if-modified-since": modified}
     return {name: value for name, value in named.items() if value is not None}
 
@@ -21,9 +21,9 @@ def version_of(digest: str, answer: Response) -> Version:
 
 
 def change_of(item: Item, version: Version) -> Change:
-    if item.known is None:
+    if item.earlier_version is None:
         return Change.NEW
-    return Change.UNCHANGED if item.known[0] == version[0] else Change.CHANGED
+    return Change.UNCHANGED if item.earlier_version[0] == version[0] else Change.CHANGED
 
 
 def _usable_validator(value: str | None) -> str | None:

@@ -40,7 +40,7 @@ class FileKeeper:
         self._max_bytes = max_bytes
 
     def body_limit(self, plan: CrawlPlan) -> BodyLimit:
-        """Return the body limit: nothing of a file that is not saved, and more than a page for one that is."""
+        """Return the function that limits a body: none for a file that is not saved, more than for a page else."""
 
         def limit(status: int, headers: tuple[tuple[str, str], ...]) -> int | None:
             content_type = content_type_of(headers)
@@ -57,9 +57,9 @@ class FileKeeper:
         if failure is not None:
             return failure
         content_type = content_type_of(answer.headers)
-        said = f"{content_type or 'no content type'}"
+        description = f"{content_type or 'no content type'}"
         if not plan.save_files:
-            return self._skip(item, plan, answer, said)
+            return self._skip(item, plan, answer, description)
         key = item.key
         if answer.chain:
             target = parse_target(answer.url)
@@ -69,20 +69,22 @@ class FileKeeper:
                     item.id, key, ItemState.SKIPPED, rule, http_status=answer.status, size=answer.raw_bytes
                 )
         if noindex and plan.obey_noindex:
-            ended = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status)
-            return ended._replace(size=answer.raw_bytes)
+            result = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status)
+            return result._replace(size=answer.raw_bytes)
         record = await self._save(item, answer, content_type, run_id)
         if isinstance(record, Failed):
             return record
-        ended = ItemResult(item.id, key, ItemState.DONE, record=record, http_status=answer.status)
-        return ended._replace(size=answer.raw_bytes)
+        result = ItemResult(item.id, key, ItemState.DONE, record=record, http_status=answer.status)
+        return result._replace(size=answer.raw_bytes)
 
-    def _skip(self, item: Item, plan: CrawlPlan, answer: Response, said: str) -> ItemResult | Failed:
-        told = f"a file ({said}); --save-files or save_files keeps it"
+    def _skip(self, item: Item, plan: CrawlPlan, answer: Response, description: str) -> ItemResult | Failed:
+        message = f"a file ({description}); --save-files or save_files keeps it"
         if plan.listing is not None:  # the user selected this link
-            return Failed(FailureCode.EXTRACTION, told, "not_a_page", answer.status)
-        ended = ItemResult(item.id, item.key, ItemState.SKIPPED, Refusal.NOT_A_PAGE, told, http_status=answer.status)
-        return ended._replace(size=answer.raw_bytes)
+            return Failed(FailureCode.EXTRACTION, message, "not_a_page", answer.status)
+        result = ItemResult(
+            item.id, item.key, ItemState.SKIPPED, Refusal.NOT_A_PAGE, message, http_status=answer.status
+        )
+        return result._replace(size=answer.raw_bytes)
 
     async def _save(self, item: Item, answer: Response, content_type: str, run_id: str) -> dict[str, Any] | Failed:
         if self._folder is None:

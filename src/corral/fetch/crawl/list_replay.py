@@ -21,7 +21,7 @@ from corral.fetch.response import Response
 
 _OK = 200
 _TRIES = 3
-_LONGEST_PAUSE_S = 5.0
+_MAX_PAUSE_S = 5.0
 _PAUSE_S = 0.5
 
 SendCall = Callable[[ReplayRequest], Awaitable[Response | Failed | Deferred]]
@@ -34,9 +34,9 @@ async def replay_list(rendering: Rendering, plan: CrawlPlan, send: SendCall) -> 
     derived = await asyncio.to_thread(derive_list_call, rendering.calls, [row[0] for row in rows.values()])
     if derived is None or plan.listing is None:
         return False
-    call, last, made = derived
+    call, last, page_count = derived
     listing = Listing.of(plan.listing)
-    is_cut = await _follow(call, last, rows, listing, plan, send, listing.max_pages - made)
+    is_cut = await _follow(call, last, rows, listing, plan, send, listing.max_pages - page_count)
     if is_cut is None:
         return False
     content["items"] = list(rows.values())
@@ -51,24 +51,24 @@ async def _follow(  # noqa: PLR0917 - the parts of one replay
     listing: Listing,
     plan: CrawlPlan,
     send: SendCall,
-    pages: int,
+    pages_left: int,
 ) -> bool | None:
     """Repeat the call until the list ends.
 
     Return True if a limit ended it first, None if the API does not answer as recorded.
     """
-    request, answer, asked = request_of(last), last.answer, {_key_of(request_of(last))}
-    while (following := call.next_request(request, answer)) is not None and _key_of(following) not in asked:
+    request, answer, requested = request_of(last), last.answer, {_key_of(request_of(last))}
+    while (following := call.next_request(request, answer)) is not None and _key_of(following) not in requested:
         if len(rows) > listing.max_items:
             return False  # the caller reports the item limit together with the items
-        asked.add(_key_of(following))
+        requested.add(_key_of(following))
         document = await _call(following, send)
         links = call.read_links(document) if document is not None else None
         if links is None:
             return None
-        if pages <= 0:
+        if pages_left <= 0:
             return _add(links, dict(rows), plan) > 0  # one call beyond the limit shows whether the list continues
-        pages -= 1
+        pages_left -= 1
         if not _add(links, rows, plan):
             return False
         request, answer = following, document
@@ -84,7 +84,7 @@ async def _call(request: ReplayRequest, send: SendCall) -> Any:
     for _ in range(_TRIES):
         answer = await send(request)
         if isinstance(answer, Deferred):
-            await asyncio.sleep(min(_LONGEST_PAUSE_S, answer.seconds))
+            await asyncio.sleep(min(_MAX_PAUSE_S, answer.seconds))
         elif isinstance(answer, Response) and answer.status == _OK:
             try:
                 return orjson.loads(answer.body)
@@ -100,9 +100,9 @@ async def _call(request: ReplayRequest, send: SendCall) -> Any:
 def _add(links: list[str], rows: dict[str, list[Any]], plan: CrawlPlan) -> int:
     """Add the links as item rows; return the number of new ones."""
     before = len(rows)
-    for each in links:
+    for url in links:
         try:
-            target = parse_target(each)
+            target = parse_target(url)
         except BadInput:
             continue
         link = link_of(target, plan.counting_params)

@@ -9,12 +9,12 @@ from corral.domain.runs.outcome import Deferred, Failed, Outcome
 from corral.fetch.egress.context import CostMeter
 
 
-def add_cost(ended: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemResult | Failed | Deferred:
+def add_cost(result: ItemResult | Failed | Deferred, meter: CostMeter) -> ItemResult | Failed | Deferred:
     """Add the cost of the page, whatever its result. Its size is the bytes received by all its requests."""
-    if isinstance(ended, ItemResult):
-        size = max(meter.size, ended.size)
-        return ended._replace(requests=meter.requests, size=size, browser_ms=meter.browser_ms, cpu_ms=meter.cpu_ms)
-    return replace(ended, stats={**ended.stats, SPENT: meter.document()}) if isinstance(ended, Failed) else ended
+    if isinstance(result, ItemResult):
+        size = max(meter.size, result.size)
+        return result._replace(requests=meter.requests, size=size, browser_ms=meter.browser_ms, cpu_ms=meter.cpu_ms)
+    return replace(result, stats={**result.stats, SPENT: meter.document()}) if isinstance(result, Failed) else result
 
 
 def count_requests(meter: CostMeter | None, outcome: Outcome) -> None:

@@ -58,7 +58,7 @@ def result_of_page(
     is_shell = bool((read.crawl_page or {}).get("is_shell")) and not is_rendered
     result = _result_of_content(item, plan, answer, read, is_shell=is_shell)
     if is_rendered and result.version is not None:
-        # The document may be the same while its scripts show something else: the next crawl asks without a condition.
+        # The document may be the same while its scripts show something else: the next crawl must fetch it in any case.
         result = result._replace(version=(result.version[0], None, None))
     if has_none and result.state is ItemState.DONE and not is_shell:
         return result._replace(state=ItemState.SKIPPED, reason=NO_FIELDS, record=None)
@@ -75,16 +75,16 @@ def result_of_refresh(item: Item, answer: Response, read: ReadAnswer) -> ItemRes
     delay_s, target = (read.crawl_page or {}).get("refresh") or (_IMMEDIATE_REFRESH_S, None)
     if target is None or delay_s >= _IMMEDIATE_REFRESH_S:
         return None
-    there = DiscoveredLink(*target)
-    message = f"meta refresh to {there.url}" + (f", which is {there.reason}" if there.reason else "")
+    link = DiscoveredLink(*target)
+    message = f"meta refresh to {link.url}" + (f", which is {link.reason}" if link.reason else "")
     found = (
-        there,
-        *(DiscoveredLink(*each) for each in (read.crawl_page or {}).get("found", ()) if each[1] != there.key),
+        link,
+        *(DiscoveredLink(*each) for each in (read.crawl_page or {}).get("found", ()) if each[1] != link.key),
     )
     result = ItemResult(
         item.id, item.key, ItemState.SKIPPED, META_REFRESH, message, found=found, http_status=answer.status
     )
-    return result._replace(size=answer.raw_bytes, seen=PageSignals(is_sent_on=True))
+    return result._replace(size=answer.raw_bytes, signals=PageSignals(is_sent_on=True))
 
 
 def _result_of_content(
@@ -100,7 +100,7 @@ def _result_of_content(
     found = _links_of(content)
     if content.get("is_noindex") and plan.obey_noindex:
         result = ItemResult(item.id, key, ItemState.SKIPPED, NOINDEX, http_status=answer.status, size=answer.raw_bytes)
-        return result._replace(found=found, dropped=content.get("dropped", 0), seen=_signals_of(content))
+        return result._replace(found=found, dropped=content.get("dropped", 0), signals=_signals_of(content))
     reason, message = _find_omission(content, read, is_shell=is_shell)
     version = version_of(content.get("digest", ""), answer)
     change = change_of(item, version) if plan.since is not None else None
@@ -120,7 +120,7 @@ def _result_of_content(
         version=version,
         change=change,
         dropped=content.get("dropped", 0),
-        seen=_signals_of(content),
+        signals=_signals_of(content),
         more=tuple(zip((_add_change(row, change) or "" for row in more), read.row_details[1:], strict=False)),
     )
 
@@ -149,8 +149,8 @@ def _links_of(content: dict[str, Any]) -> tuple[DiscoveredLink, ...]:
     found = [DiscoveredLink(*each) for each in content.get("found", ())]
     if content.get("refresh") is None:
         return tuple(found)
-    there = DiscoveredLink(*content["refresh"][1])
-    return (there, *(each for each in found if each.key != there.key))
+    link = DiscoveredLink(*content["refresh"][1])
+    return (link, *(each for each in found if each.key != link.key))
 
 
 def _add_change(packed: str | None, change: Change | None) -> str | None:
@@ -179,15 +179,17 @@ def _signals_of(content: dict[str, Any]) -> PageSignals:
     is_sent_on = content.get("refresh") is not None
     sessions = tuple((url, key) for url, key in content.get("sessions", ()))
     scripts = tuple(content.get("scripts", ()))
-    told = PageSignals(original, print_, tuple(words), bool(content.get("loads_more")), scripts, is_sent_on, sessions)
-    return add_signs(told, content)
+    signals = PageSignals(
+        original, print_, tuple(words), bool(content.get("loads_more")), scripts, is_sent_on, sessions
+    )
+    return add_signs(signals, content)
 
 
-def add_signs(seen: PageSignals, content: Mapping[str, Any]) -> PageSignals:
-    """Add what the scripts of the page look like."""
+def add_signs(signals: PageSignals, content: Mapping[str, Any]) -> PageSignals:
+    """Add the signs of scripts that insert content."""
     signs = content.get("script_signs")
     if signs is None:
-        return seen
+        return signals
     signature, inserts, is_likely, gaps = signs
     own = tuple(content.get("scripts", ()))
-    return seen._replace(signs=ScriptSigns(signature, inserts, is_likely, tuple(gaps)), own_scripts=own)
+    return signals._replace(signs=ScriptSigns(signature, inserts, is_likely, tuple(gaps)), own_scripts=own)

@@ -16,7 +16,7 @@ from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess, host_key_of_url
 from corral.domain.jobs.job import Strategy
-from corral.domain.lists.position import listing_place
+from corral.domain.lists.position import listing_position
 from corral.domain.lists.progress import ListProgress
 from corral.domain.net.url import parse_target
 from corral.domain.ports.execution import Executor, Task
@@ -41,7 +41,7 @@ from corral.fetch.sessions import SessionKeys, mark_expired_session
 
 _MAX_TEMPLATES = 10_000
 _MAX_RECIPES = 50
-_LONGER = 1.2
+_LONGER_RATIO = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class RunVisitor:
     browsing: _Browsing = field(default_factory=_Browsing)
     recipes: list[dict[str, Any]] = field(default_factory=list)
     progress: ListProgress = field(default_factory=ListProgress)
-    turns: dict[str, float] = field(default_factory=dict)  # by host: when its next page may be requested
+    next_request_at: dict[str, float] = field(default_factory=dict)  # by host: when its next page may be requested
     meters: dict[int, CostMeter] = field(default_factory=dict)  # by the id of the item under way
 
     def __post_init__(self) -> None:
@@ -87,27 +87,27 @@ class RunVisitor:
 
     async def visit(self, item: Item, plan: CrawlPlan, task: Task) -> ItemResult | Failed | Deferred:  # noqa: ARG002 - one per crawl
         if self.plan.delay_s:
-            await self._wait_for_turn(item.url, self.plan.delay_s)
+            await self._wait_for_delay(item.url, self.plan.delay_s)
         meter = self.meters[item.id] = CostMeter()
         try:
-            ended = add_cost(await self._visit_by_strategy(item), meter)
+            result = add_cost(await self._visit_by_strategy(item), meter)
         finally:
             del self.meters[item.id]
-        if isinstance(ended, Failed) and isinstance(self.task.session, SessionState):
-            dead = mark_expired_session(ended)
-            return dead if isinstance(dead, Failed) else ended
-        return ended
+        if isinstance(result, Failed) and isinstance(self.task.session, SessionState):
+            dead = mark_expired_session(result)
+            return dead if isinstance(dead, Failed) else result
+        return result
 
-    async def _wait_for_turn(self, url: str, delay_s: float) -> None:
+    async def _wait_for_delay(self, url: str, delay_s: float) -> None:
         """Wait for delay_s. Only one worker reads a host at a time, so this delay holds for the whole crawl."""
         host, now = host_key_of_url(url) or "", time.monotonic()
-        at = max(now, self.turns.get(host, now))
-        self.turns[host] = at + delay_s
-        await asyncio.sleep(at - now)
+        start_at = max(now, self.next_request_at.get(host, now))
+        self.next_request_at[host] = start_at + delay_s
+        await asyncio.sleep(start_at - now)
 
     async def _visit_by_strategy(self, item: Item) -> ItemResult | Failed | Deferred:
         strategy = self.plan.strategy
-        is_page = item.kind == PAGE or listing_place(item.kind) is not None
+        is_page = item.kind == PAGE or listing_position(item.kind) is not None
         if strategy == Strategy.HTTP or not is_page:
             return await self._fetch(item)
         if strategy == Strategy.BROWSER or needs_browser(self.plan, item):
@@ -126,14 +126,14 @@ class RunVisitor:
         template = template_of(item.url)
         if template in self.scripted and self._may_render():
             return await self._render(item)
-        ended = await self._fetch(item)
-        if not _needs_scripts(ended):
-            return await self._render_for_more(item, ended, template)
+        result = await self._fetch(item)
+        if not _needs_scripts(result):
+            return await self._render_for_more(item, result, template)
         if not self._may_render():
-            return ended
+            return result
         rendered = await self._render(item)
         if self._is_unavailable(rendered):
-            return ended
+            return result
         if isinstance(rendered, ItemResult):
             self.scripted[template] = None
             while len(self.scripted) > _MAX_TEMPLATES:
@@ -141,72 +141,74 @@ class RunVisitor:
         return rendered
 
     async def _render_for_more(
-        self, item: Item, ended: ItemResult | Failed | Deferred, template: str
+        self, item: Item, result: ItemResult | Failed | Deferred, template: str
     ) -> ItemResult | Failed | Deferred:
         """Render a page that was read over HTTP if its scripts may add to it, and keep the result if it contains more.
 
-        An item of a list has its fields. More values can only be missing from a field with several.
+        The page of a list item already has its fields, so only a field with several values can lack some.
         """
         is_item = self.plan.listing is not None and item.kind == PAGE
-        if not isinstance(ended, ItemResult) or ended.seen is None or not is_checked(ended):
-            return ended
+        if not isinstance(result, ItemResult) or result.signals is None or not is_checked(result):
+            return result
         if is_item and not any(spec.all or spec.is_code for spec in self.plan.fields_for(item.url)):
-            return ended
+            return result
         self._free_slot(item)
         load = functools.partial(self._load_script, item=item)
-        if not is_item and (scrolled := await self._scroll_for_more(item, ended, template, load)) is not None:
+        if not is_item and (scrolled := await self._scroll_for_more(item, result, template, load)) is not None:
             return scrolled
-        signs = ended.seen.signs
-        inserts, is_likely = (False, False) if signs is None else await self.check.may_insert(ended.seen, signs, load)
+        signs = result.signals.signs
+        inserts, is_likely = (
+            (False, False) if signs is None else await self.check.may_insert(result.signals, signs, load)
+        )
         if signs is None or not inserts:
-            return ended
-        return await self._sample(item, ended, signs, is_likely=is_likely)
+            return result
+        return await self._sample(item, result, signs, is_likely=is_likely)
 
     async def _scroll_for_more(
-        self, item: Item, ended: ItemResult, template: str, load: LoadScript
+        self, item: Item, result: ItemResult, template: str, load: LoadScript
     ) -> ItemResult | Failed | Deferred | None:
         """Render and scroll a page whose scripts may load more; None for any other page.
 
         Pages of a template wait for each other until one of them has gained something.
         """
-        assert ended.seen is not None
+        assert result.signals is not None
         if not self._may_render():
-            may_load = ended.seen.loads_more and not self.check.is_gainless(template)
-            return report_unrun(ended, is_likely=True) if may_load else None
+            may_load = result.signals.loads_more and not self.check.is_gainless(template)
+            return report_unrun(result, is_likely=True) if may_load else None
         async with self.check.lock(f"more of {template}"):
-            if not await self.check.may_load_more(ended.seen, template, load):
+            if not await self.check.may_load_more(result.signals, template, load):
                 return None
             if template not in self.check.gaining:
-                return await self._render_and_scroll(item, ended, template)
-        return await self._render_and_scroll(item, ended, template)
+                return await self._render_and_scroll(item, result, template)
+        return await self._render_and_scroll(item, result, template)
 
-    async def _render_and_scroll(self, item: Item, ended: ItemResult, template: str) -> ItemResult | Failed | Deferred:
+    async def _render_and_scroll(self, item: Item, result: ItemResult, template: str) -> ItemResult | Failed | Deferred:
         rendered = await self._render(item)
         if isinstance(rendered, Deferred):
             return rendered
         if self._is_unavailable(rendered) or isinstance(rendered, Failed):
-            return report_unrun(ended, rendered.message if isinstance(rendered, Failed) else "", is_likely=True)
-        is_more = _has_more_than(rendered, ended)
+            return report_unrun(result, rendered.message if isinstance(rendered, Failed) else "", is_likely=True)
+        is_more = _has_more_than(rendered, result)
         self.check.note_scrolling(template, is_gain=is_more)
-        return rendered if is_more or compare(rendered, ended).is_content else ended
+        return rendered if is_more or compare(rendered, result).is_content else result
 
     async def _sample(
-        self, item: Item, ended: ItemResult, signs: ScriptSigns, *, is_likely: bool
+        self, item: Item, result: ItemResult, signs: ScriptSigns, *, is_likely: bool
     ) -> ItemResult | Failed | Deferred:
         """Render the page if it is a sample. Other pages of its group wait for the first verdict."""
         group, samples = signs.group_of(template_of(item.url)), self.check.samples
         async with self.check.lock(group):
             if not self._may_render():
-                return report_unrun(ended, is_likely=is_likely or samples.adds_content(group))
+                return report_unrun(result, is_likely=is_likely or samples.adds_content(group))
             if not samples.wants(group, signs, is_likely=is_likely):
                 is_open = samples.is_unchecked(group)
-                return report_unrun(ended, is_likely=is_likely) if is_open else ended
+                return report_unrun(result, is_likely=is_likely) if is_open else result
             if not samples.adds_content(group):
-                return await self._compare(item, ended, signs, group, is_likely=is_likely)
-        return await self._compare(item, ended, signs, group, is_likely=True)
+                return await self._compare(item, result, signs, group, is_likely=is_likely)
+        return await self._compare(item, result, signs, group, is_likely=True)
 
     async def _compare(
-        self, item: Item, ended: ItemResult, signs: ScriptSigns, group: str, *, is_likely: bool
+        self, item: Item, result: ItemResult, signs: ScriptSigns, group: str, *, is_likely: bool
     ) -> ItemResult | Failed | Deferred:
         rendered = await self._render(item)
         if isinstance(rendered, Deferred):
@@ -214,11 +216,11 @@ class RunVisitor:
         if self._is_unavailable(rendered) or isinstance(rendered, Failed):
             self.check.samples.note_failure()
             why = rendered.message if isinstance(rendered, Failed) else ""
-            return report_unrun(ended, why, is_likely=is_likely)
-        verdict = self.check.samples.note(group, signs, compare(rendered, ended))
+            return report_unrun(result, why, is_likely=is_likely)
+        verdict = self.check.samples.note(group, signs, compare(rendered, result))
         if not verdict.has_more:
-            return ended
-        united = unite(rendered, ended)
+            return result
+        united = unite(rendered, result)
         why = f"up to {verdict.missed} pages like this one were read before without a browser"
         return report_unrun(united, why, is_likely=True) if verdict.missed else united
 
@@ -263,9 +265,9 @@ class RunVisitor:
         began, http = time.monotonic(), self.ways.http
         async with self.slots:
             self.browsing.rendered += 1
-            ask = http.ask(item, self.plan, self.task, began)
-            rendering = Rendering(item.url, ask, scroll, wants_calls=wants_calls)
-            payload = self._page_payload(item, fields_wanted(self.plan, ask, item.url))
+            options = http.read_options(item, self.plan, self.task, began)
+            rendering = Rendering(item.url, options, scroll, wants_calls=wants_calls)
+            payload = self._page_payload(item, fields_wanted(self.plan, options, item.url))
             timeout_s = self.ways.browser_s + scroll.seconds
             loading = time.monotonic()
             outcome = await self._execute(self.ways.browser, item, payload, timeout_s, rendering=rendering)
@@ -285,13 +287,13 @@ class RunVisitor:
         if outcome.recipe is not None and self.plan.listing is not None:
             self.recipes.insert(0, {**outcome.recipe, "id": f"{self.task.run_id} {len(self.recipes)}", "version": 1})
             del self.recipes[_MAX_RECIPES:]
-        read = rendering.answer
-        ended = decide_result(item, self.plan, rendering.response, read, self.progress, is_rendered=True)
-        return report_cut(ended, rendering, self.plan) if isinstance(ended, ItemResult) else ended
+        parsed = rendering.answer
+        result = decide_result(item, self.plan, rendering.response, parsed, self.progress, is_rendered=True)
+        return report_cut(result, rendering, self.plan) if isinstance(result, ItemResult) else result
 
     async def _send_call(self, request: ReplayRequest) -> Response | Failed | Deferred:
         if self.plan.delay_s:
-            await self._wait_for_turn(request.url, self.plan.delay_s)
+            await self._wait_for_delay(request.url, self.plan.delay_s)
         return await self.ways.http.send_call(request, self.plan, self.task, self.route)
 
     async def _replay(self, item: Item) -> ItemResult | None:
@@ -351,30 +353,30 @@ class RunVisitor:
         """Execute one page like a run of its own: same host limiter, session and proxy."""
         if self.plan.respect_robots and (refused := await self._refusal(item)):
             return refused
-        turn, outcome = self.ways.host_access.visit(self.plan.concurrency, page_in_order(item, self.task)), None
+        host_visit, outcome = self.ways.host_access.visit(self.plan.concurrency, page_in_order(item, self.task)), None
         task = replace(
             self.task,
             kind=PAGE_RUN,
             attempt=item.attempt,
             payload=Payload.of(payload),
             timeout_s=timeout_s,
-            visit=turn,
+            visit=host_visit,
             rendering=rendering,
         )
         try:
             outcome = await executor.execute(task)
             return outcome
         finally:
-            turn.end(outcome)
+            host_visit.end(outcome)
 
 
-def _needs_scripts(ended: ItemResult | Failed | Deferred) -> bool:
-    if isinstance(ended, ItemResult):
-        return ended.reason == SHELL
-    return isinstance(ended, Failed) and bool(ended.stats.get("needs_scripts"))
+def _needs_scripts(result: ItemResult | Failed | Deferred) -> bool:
+    if isinstance(result, ItemResult):
+        return result.reason == SHELL
+    return isinstance(result, Failed) and bool(result.stats.get("needs_scripts"))
 
 
 def _has_more_than(rendered: ItemResult, fetched: ItemResult) -> bool:
     """True for more links, or a clearly longer record."""
     sizes = [len(each.record) if isinstance(each.record, str) else 0 for each in (rendered, fetched)]
-    return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER * sizes[1]
+    return len(rendered.found) > len(fetched.found) or sizes[0] > _LONGER_RATIO * sizes[1]

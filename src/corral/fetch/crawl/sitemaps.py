@@ -1,4 +1,4 @@
-"""Sitemaps, and the robots.txt that names them: documents that lead to pages without being pages."""
+"""Read sitemaps, and the robots.txt that names them: documents that lead to pages without being pages."""
 
 import time
 
@@ -45,19 +45,19 @@ class SitemapVisitor:
         if level is None:
             return await self._read_robots(item, target, context)
         plan_json = orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode()
-        ask = CrawlReadOptions(plan_json, item.depth, level=level)
+        options = CrawlReadOptions(plan_json, item.depth, level=level)
 
         async def check(following: Target) -> Failed | None:
             """Refuse a redirect to a URL that the crawl would not follow as a link."""
             is_same = following.host == target.host
             if not is_same and plan.scope.refuses(canonical_url(following), item.depth) is Refusal.OUT_OF_SCOPE:
                 return fault("policy:out_of_scope", following.origin)
-            asks = self._robots.refusal if plan.respect_robots else None
-            return await asks(following, context) if asks else None
+            refusal = self._robots.refusal if plan.respect_robots else None
+            return await refusal(following, context) if refusal else None
 
         headers = {} if plan.user_agent is None else {"user-agent": plan.user_agent}
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, max_bytes=MAX_BYTES)
-        return await self._read_sitemap(item, ask, request, context)
+        return await self._read_sitemap(item, options, request, context)
 
     async def _read_robots(self, item: Item, target: Target, context: FetchContext) -> ItemResult | Deferred:
         """Return the sitemaps that robots.txt names, and /sitemap.xml."""
@@ -72,11 +72,11 @@ class SitemapVisitor:
                 host = link.url[link.url.find("//") + 2 :].partition("/")[0]
                 key = sitemap_key(link.key)
                 found.setdefault(key, DiscoveredLink(link.url, key, host, 0, kind=sitemap_kind(1)))
-        said = f"robots.txt names {len(named)} sitemaps"
-        return ItemResult(item.id, item.key, ItemState.SKIPPED, SITEMAP, said, found=tuple(found.values()))
+        message = f"robots.txt names {len(named)} sitemaps"
+        return ItemResult(item.id, item.key, ItemState.SKIPPED, SITEMAP, message, found=tuple(found.values()))
 
     async def _read_sitemap(
-        self, item: Item, ask: CrawlReadOptions, fetch_request: FetchRequest, context: FetchContext
+        self, item: Item, options: CrawlReadOptions, fetch_request: FetchRequest, context: FetchContext
     ) -> ItemResult | Failed | Deferred:
         began = time.monotonic()
         answer = await self._egress.fetch(fetch_request, context)
@@ -85,15 +85,15 @@ class SitemapVisitor:
         failure = failure_of_status(answer.status, retry_after=answer.header("retry-after"))
         if failure is not None:
             return failure
-        request = ReadRequest(answer.body, answer.url, item.url, answer.status, answer.headers, crawl=ask)
-        read = await self._reader.read(request, max(0.0, self._page_s - (time.monotonic() - began)))
-        if isinstance(read, Failed):
-            return read
-        told = read.crawl_page or {}
-        found = tuple(DiscoveredLink(*each) for each in told.get("found", ()))
-        said = f"{told.get('listed', 0)} addresses, {len(found)} of them taken"
+        request = ReadRequest(answer.body, answer.url, item.url, answer.status, answer.headers, crawl=options)
+        parsed = await self._reader.read(request, max(0.0, self._page_s - (time.monotonic() - began)))
+        if isinstance(parsed, Failed):
+            return parsed
+        content = parsed.crawl_page or {}
+        found = tuple(DiscoveredLink(*each) for each in content.get("found", ()))
+        message = f"{content.get('listed', 0)} addresses, {len(found)} of them taken"
         rule = SITEMAP
-        if told.get("is_cut"):
-            rule, said = SITEMAP_CUT, f"{said}; the file is cut off, so later URLs are unknown"
-        ended = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, said, found=found, http_status=answer.status)
-        return ended._replace(size=answer.raw_bytes, dropped=told.get("dropped", 0))
+        if content.get("is_cut"):
+            rule, message = SITEMAP_CUT, f"{message}; the file is cut off, so later URLs are unknown"
+        result = ItemResult(item.id, item.key, ItemState.SKIPPED, rule, message, found=found, http_status=answer.status)
+        return result._replace(size=answer.raw_bytes, dropped=content.get("dropped", 0))

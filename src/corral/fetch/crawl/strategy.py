@@ -32,22 +32,22 @@ class CrawlVisitor:
     @asynccontextmanager
     async def open(self, plan: CrawlPlan, task: Task) -> AsyncIterator["RunVisitor | PooledVisitor | Failed"]:
         """Yield the visitor of one crawl with its session and proxy opened, or the failure to open them."""
-        unlocked = open_session(task, self._ways.keys)
+        opened = open_session(task, self._ways.keys)
         payload = task.payload.read(CrawlPayload)
-        if not isinstance(unlocked, Failed) and payload.proxy is not None and payload.proxy.pool is not None:
-            yield self._visit_through_pool(plan, unlocked, payload.proxy.pool)
+        if not isinstance(opened, Failed) and payload.proxy is not None and payload.proxy.pool is not None:
+            yield self._visit_through_pool(plan, opened, payload.proxy.pool)
             return
-        if not isinstance(unlocked, Failed):
-            unlocked = open_proxy(unlocked, self._ways.keys)
-        if isinstance(unlocked, Failed):
-            yield unlocked
+        if not isinstance(opened, Failed):
+            opened = open_proxy(opened, self._ways.keys)
+        if isinstance(opened, Failed):
+            yield opened
             return
         if self._ways.proxies is None:
-            yield RunVisitor(self._ways, self._slots, plan, unlocked)
+            yield RunVisitor(self._ways, self._slots, plan, opened)
             return
-        opening = self._ways.proxies.open_route(unlocked.proxy, payload.trusted, verifies_tls=payload.verify_tls)
+        opening = self._ways.proxies.open_route(opened.proxy, payload.trusted, verifies_tls=payload.verify_tls)
         async with opening as route:
-            yield RunVisitor(self._ways, self._slots, plan, unlocked, route)
+            yield RunVisitor(self._ways, self._slots, plan, opened, route)
 
     def _visit_through_pool(self, plan: CrawlPlan, task: Task, policy: PoolPolicy) -> "PooledVisitor | Failed":
         ways = self._ways
@@ -71,9 +71,9 @@ class PooledVisitor:
         async def attempt(proxy: OpenProxy | None, _: float) -> ItemResult | Failed | Deferred:
             opening = self.proxies.open_route(proxy, payload.trusted, verifies_tls=payload.verify_tls)
             async with opening as route:
-                through = copy.copy(self.visitor)  # the copy shares the crawl's knowledge of its pages
-                through.task, through.route = replace(self.visitor.task, proxy=proxy), route
-                return await through.visit(item, plan, task)
+                visitor = copy.copy(self.visitor)  # the copy shares the crawl's knowledge of its pages
+                visitor.task, visitor.route = replace(self.visitor.task, proxy=proxy), route
+                return await visitor.visit(item, plan, task)
 
         session = self.pool.open(self.policy, item.url, task)
         timeout_s = self.visitor.ways.browser_s * 2
@@ -81,6 +81,6 @@ class PooledVisitor:
         return await session.fetch(attempt, timeout_s, verifies_tls=verifies_tls, is_doubtful=_leads_outside)
 
 
-def _leads_outside(ended: ItemResult | Failed | Deferred) -> bool:
+def _leads_outside(result: ItemResult | Failed | Deferred) -> bool:
     """True for a redirect out of the crawl: the proxy may have forged it."""
-    return isinstance(ended, ItemResult) and ended.reason == Refusal.OUT_OF_SCOPE
+    return isinstance(result, ItemResult) and result.reason == Refusal.OUT_OF_SCOPE

@@ -24,7 +24,7 @@ from corral.domain.errors import BadInput
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.hosts.limiter import UNLIMITED, HostAccess
 from corral.domain.hosts.order import QueuedPage
-from corral.domain.lists.position import listing_place
+from corral.domain.lists.position import listing_position
 from corral.domain.lists.progress import ListProgress
 from corral.domain.net.canonical import canonical_url
 from corral.domain.net.url import Target, parse_target
@@ -54,7 +54,7 @@ _OK = 200
 _NOT_MODIFIED = 304
 _SCRIPT_S = 5.0
 _SCRIPT_BYTES = 1024 * 1024
-_WELL: Outcome = Fetched()
+_SUCCESS: Outcome = Fetched()
 
 
 class HttpVisitor:
@@ -93,21 +93,23 @@ class HttpVisitor:
         """
         if task.slots is not None:
             await task.slots.take(item.id)
-        turn, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
+        host_visit, outcome = self._host_access.visit(plan.concurrency, page_in_order(item, task)), None
         try:
-            ended = await self._visit_page(item, plan, task, context_of(task, route, visit=turn, meter=meter), progress)
-            outcome = _WELL if isinstance(ended, ItemResult) else ended
-            return ended
+            result = await self._visit_page(
+                item, plan, task, context_of(task, route, visit=host_visit, meter=meter), progress
+            )
+            outcome = _SUCCESS if isinstance(result, ItemResult) else result
+            return result
         finally:
             # A retry that the host refuses again adds no information about the host.
-            is_old_news = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
-            turn.end(None if is_old_news else outcome)
+            is_repeated = item.attempt > 1 and isinstance(outcome, Failed) and is_of_page(outcome)
+            host_visit.end(None if is_repeated else outcome)
 
     async def _visit_page(
         self, item: Item, plan: CrawlPlan, task: Task, context: FetchContext, progress: ListProgress | None
     ) -> ItemResult | Failed | Deferred:
         began = time.monotonic()
-        listing = listing_place(item.kind)
+        listing = listing_position(item.kind)
         if item.kind != PAGE and listing is None:
             return await self._sitemaps.visit(item, plan, task, context)
         try:
@@ -126,8 +128,8 @@ class HttpVisitor:
 
         headers, body_limit = headers_of(plan), self._files.body_limit(plan)
         request = FetchRequest(target.url, self._page_s, headers, check_redirect=check, body_limit=body_limit)
-        asked = conditions(item)
-        conditional = replace(request, headers={**headers, **asked}) if asked else request
+        validators = conditions(item)
+        conditional = replace(request, headers={**headers, **validators}) if validators else request
         answer = await self._egress.fetch(conditional, context)
         if isinstance(answer, Response) and answer.status == _NOT_MODIFIED and answer.chain:
             # The 304 is about the redirect target, which is not the page recorded before.
@@ -135,20 +137,22 @@ class HttpVisitor:
         if not isinstance(answer, Response):
             return _skip_outside(item, answer)
         _free_slots(item, task, context, answer)
-        if answer.status == _NOT_MODIFIED and item.known is not None:
-            ended = ItemResult(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
-            return ended._replace(version=item.known, change=Change.UNCHANGED)
+        if answer.status == _NOT_MODIFIED and item.earlier_version is not None:
+            result = ItemResult(item.id, item.key, ItemState.DONE, http_status=answer.status, size=answer.raw_bytes)
+            return result._replace(version=item.earlier_version, change=Change.UNCHANGED)
         if is_file(answer.headers, answer.body):
             tags = (value for name, value in answer.headers if name == "x-robots-tag")
             noindex, _ = header_directives(tags, self._egress.user_agent)
             return await self._files.finish(item, plan, answer, _crawl_id(task), noindex=noindex)
-        read = await self._read(item, plan, answer, self.ask(item, plan, task, began), began, meter=context.meter)
+        read = await self._read(
+            item, plan, answer, self.read_options(item, plan, task, began), began, meter=context.meter
+        )
         return read if isinstance(read, Failed) else decide_result(item, plan, answer, read, progress)
 
     async def script(self, url: str, plan: CrawlPlan, task: Task, route: Route | None) -> str:
         """Return the text of a script file, or an empty string. Scripts are inspected, never run."""
-        turn = self._host_access.visit(plan.concurrency)
-        context = context_of(task, route, visit=turn)
+        host_visit = self._host_access.visit(plan.concurrency)
+        context = context_of(task, route, visit=host_visit)
         try:
             target = parse_target(url)
             if plan.respect_robots and await self._robots.refusal(target, context) is not None:
@@ -158,7 +162,7 @@ class HttpVisitor:
         except BadInput:
             return ""
         finally:
-            turn.end(None)
+            host_visit.end(None)
         if not isinstance(answer, Response) or answer.status != _OK:
             return ""
         return answer.body.decode("utf-8", "replace")
@@ -167,8 +171,8 @@ class HttpVisitor:
         self, call: ReplayRequest, plan: CrawlPlan, task: Task, route: Route | None
     ) -> Response | Failed | Deferred:
         """Make an API call of a page over HTTP, with the crawl's session, robots.txt and the host limiter."""
-        turn, outcome = self._host_access.visit(plan.concurrency), None
-        context = context_of(task, route, visit=turn)
+        host_visit, outcome = self._host_access.visit(plan.concurrency), None
+        context = context_of(task, route, visit=host_visit)
         try:
             target = parse_target(call.url, max_chars=8192)
             if plan.respect_robots and (refused := await self._robots.refusal(target, context)) is not None:
@@ -176,26 +180,26 @@ class HttpVisitor:
             body = orjson.dumps(call.body) if call.method == "POST" else None
             headers = {"accept": "application/json", **headers_of(plan), **call.headers}
             answer = await self._egress.fetch(FetchRequest(target.url, self._page_s, headers, body=body), context)
-            outcome = _WELL if isinstance(answer, Response) else answer
+            outcome = _SUCCESS if isinstance(answer, Response) else answer
             return answer
         except BadInput as problem:
             return fault("policy:url", problem.message)
         finally:
-            turn.end(outcome)
+            host_visit.end(outcome)
 
-    def ask(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlReadOptions:
+    def read_options(self, item: Item, plan: CrawlPlan, task: Task, began: float) -> CrawlReadOptions:
         """Return the options for parsing the page of an item."""
-        packed, listing = self._pack_plan(plan, task), listing_place(item.kind)
-        return CrawlReadOptions(packed, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
+        plan_json, listing = self._pack_plan(plan, task), listing_position(item.kind)
+        return CrawlReadOptions(plan_json, item.depth, item.attempt, began, 0, listing, self._egress.user_agent)
 
     def _pack_plan(self, plan: CrawlPlan, task: Task) -> str:
         """Serialize the plan. Memo: a running crawl always passes the same immutable plan."""
-        known = self._plans.get(id(plan))
-        if known is None:
+        entry = self._plans.get(id(plan))
+        if entry is None:
             while len(self._plans) >= _MAX_PLANS:
                 del self._plans[next(iter(self._plans))]
-            known = self._plans[id(plan)] = (plan, orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode())
-        return known[1]
+            entry = self._plans[id(plan)] = (plan, orjson.dumps(task.payload.read(CrawlPayload).plan_document).decode())
+        return entry[1]
 
     async def refusal(
         self, item: Item, plan: CrawlPlan, task: Task, route: Route | None = None
@@ -205,14 +209,14 @@ class HttpVisitor:
             target = parse_target(item.url)
         except BadInput as problem:
             return fault("policy:url", problem.message)
-        turn, is_last = (
+        host_visit, is_last = (
             self._host_access.visit(plan.concurrency, page_in_order(item, task)),
             item.attempt >= plan.retry_attempts,
         )
         try:
-            return await self._refusal(target, context_of(task, route, visit=turn), is_last=is_last)
+            return await self._refusal(target, context_of(task, route, visit=host_visit), is_last=is_last)
         finally:
-            turn.end(None)
+            host_visit.end(None)
 
     async def _refusal(self, target: Target, context: FetchContext, *, is_last: bool) -> Failed | Deferred | None:
         """Return why robots.txt forbids a page. An unreachable robots.txt forbids every page of the site."""
@@ -226,15 +230,15 @@ class HttpVisitor:
         item: Item,
         plan: CrawlPlan,
         answer: Response,
-        ask: CrawlReadOptions,
+        options: CrawlReadOptions,
         began: float,
         *,
         meter: CostMeter | None,
     ) -> ReadAnswer | Failed:
-        asked_url = answer.chain[0] if answer.chain else answer.url
-        fields = fields_wanted(plan, ask, item.url)
-        about = (answer.body, answer.url, asked_url, answer.status, answer.headers, fields)
-        request = ReadRequest(*about, crawl=ask, memory_mib=plan.memory_mib or 0)
+        requested_url = answer.chain[0] if answer.chain else answer.url
+        fields = fields_wanted(plan, options, item.url)
+        response_args = (answer.body, answer.url, requested_url, answer.status, answer.headers, fields)
+        request = ReadRequest(*response_args, crawl=options, memory_mib=plan.memory_mib or 0)
         left_s = self._page_s - (time.monotonic() - began)
         read = await self._reader.read(request, max(0.0, left_s))
         if isinstance(read, Failed):
@@ -254,7 +258,7 @@ def decide_result(
     is_rendered: bool = False,
 ) -> ItemResult | Failed:
     """Return the result of a page, or of a list page, that was fetched and parsed."""
-    if listing_place(item.kind) is not None:
+    if listing_position(item.kind) is not None:
         return result_of_listing(item, plan, answer, read, progress or ListProgress())
     return result_of_page(item, plan, answer, read, is_rendered=is_rendered)
 
@@ -266,7 +270,10 @@ def _skip_outside(item: Item, failure: Failed | Deferred) -> ItemResult | Failed
 
 
 def _free_slots(item: Item, task: Task, context: FetchContext, answer: Response) -> None:
-    """Let the next page start while this one is read. An answer that may slow the host down is reported first."""
+    """Free the slots of a successful page while it is parsed.
+
+    Any other response keeps them until the host limiter has its outcome, because that may slow the host down.
+    """
     if not 200 <= answer.status < 300:
         return
     if context.visit is not None:
@@ -288,8 +295,8 @@ def _crawl_id(task: Task) -> str:
     return task.payload.read(CrawlHelperPayload).crawl_run if task.kind == CRAWL_HELPER else task.run_id
 
 
-def fields_wanted(plan: CrawlPlan, ask: CrawlReadOptions, url: str) -> tuple[FieldSpec, ...]:
+def fields_wanted(plan: CrawlPlan, options: CrawlReadOptions, url: str) -> tuple[FieldSpec, ...]:
     """Return the links to read from a list page, or the fields of the plan for any other page."""
-    if ask.listing is not None and plan.listing is not None:
+    if options.listing is not None and plan.listing is not None:
         return Listing.of(plan.listing).fields
     return plan.fields_for(url)

@@ -47,27 +47,27 @@ class Resolver:
         if isinstance(ips, Failed):
             return ips
         # One forbidden address fails the name: a name that resolves to a private address once will do so again.
-        if not is_trusted(target, trusted_hosts) and not all(self._may_dial(ip, target.port) for ip in ips):
+        if not is_trusted(target, trusted_hosts) and not all(self._is_allowed(ip, target.port) for ip in ips):
             return fault("policy:egress", target.host)
         return PinnedAddress(target.host, target.port, ips[:_MAX_ADDRESSES])
 
     def close(self) -> None:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _may_dial(self, ip: str, port: int) -> bool:
+    def _is_allowed(self, ip: str, port: int) -> bool:
         """Check an address. The result is cached like a DNS answer: detecting our own address takes a socket."""
-        known = self._checked.get((ip, port))
-        if known is not None and known[0] > time.monotonic():
-            return known[1]
+        cached = self._checked.get((ip, port))
+        if cached is not None and cached[0] > time.monotonic():
+            return cached[1]
         permitted = self._policy.permits(ip, port)
-        may = permitted and (self._policy.has_exception(ip, port) or not is_own_address(ip))
-        self._keep(self._checked, (ip, port), may)
-        return may
+        is_allowed = permitted and (self._policy.has_exception(ip, port) or not is_own_address(ip))
+        self._cache_value(self._checked, (ip, port), is_allowed)
+        return is_allowed
 
     async def _lookup(self, host: str) -> tuple[str, ...] | Failed:
-        found = self._cache.get(host)
-        if found is not None and found[0] > time.monotonic():
-            return found[1]
+        cached = self._cache.get(host)
+        if cached is not None and cached[0] > time.monotonic():
+            return cached[1]
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._limits.dns_s):
@@ -76,14 +76,14 @@ class Resolver:
             return fault("network:dns", f"{host} was not resolved within {self._limits.dns_s:g} s")
         if not ips:
             return fault("network:dns", host)
-        self._keep(self._cache, host, ips)
+        self._cache_value(self._cache, host, ips)
         return ips
 
-    def _keep(self, known: OrderedDict[K, tuple[float, V]], key: K, value: V) -> None:
-        known[key] = (time.monotonic() + self._limits.dns_cache_s, value)
-        known.move_to_end(key)
-        while len(known) > self._limits.max_dns_cached:
-            known.popitem(last=False)
+    def _cache_value(self, cache: OrderedDict[K, tuple[float, V]], key: K, value: V) -> None:
+        cache[key] = (time.monotonic() + self._limits.dns_cache_s, value)
+        cache.move_to_end(key)
+        while len(cache) > self._limits.max_dns_cached:
+            cache.popitem(last=False)
 
 
 def _addresses(host: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Sends mail through the server that the settings name."""
+"""Send mail through the server that the settings name."""
 
 import asyncio
 import smtplib
@@ -25,7 +25,7 @@ class Mailer:
         return bool(self._url and self._sender)
 
     async def send(self, to: Sequence[str], subject: str, text: str, message_id: str) -> None:
-        """Send one message; OSError or SMTPException if the server could not take it now."""
+        """Send one message; raise OSError or SMTPException if the server cannot accept it now."""
         message = EmailMessage()
         message["From"], message["To"] = self._sender, ", ".join(to)
         message["Subject"] = " ".join(subject.split())

@@ -54,8 +54,8 @@ async def _connect(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) 
     )
     is_open = False
     try:
-        ask = _by_socks if proxy.scheme == "socks5" else _by_connect
-        failure = await ask(reader, writer, proxy, ip, port)
+        connect = _by_socks if proxy.scheme == "socks5" else _by_connect
+        failure = await connect(reader, writer, proxy, ip, port)
         is_open = failure is None
         return failure or (reader, writer)
     finally:
@@ -66,8 +66,8 @@ async def _connect(proxy: OpenProxy, pinned: PinnedAddress, ip: str, port: int) 
 async def _by_connect(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: OpenProxy, ip: str, port: int
 ) -> Failed | None:
-    where = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
-    lines = [f"CONNECT {where} HTTP/1.1", f"host: {where}"]
+    authority = f"[{ip}]:{port}" if ":" in ip else f"{ip}:{port}"
+    lines = [f"CONNECT {authority} HTTP/1.1", f"host: {authority}"]
     if proxy.user is not None and proxy.password is not None:
         token = base64.b64encode(f"{proxy.user.reveal()}:{proxy.password.reveal()}".encode()).decode()
         lines.append(f"proxy-authorization: Basic {token}")
@@ -81,19 +81,19 @@ async def _by_connect(
     if status[1].startswith(b"2"):
         return None
     code = status[1].decode()
-    said = f"it refuses tunnels to port {port} ({code})" if code in ("403", "405") else f"it answered {code}"
-    return _unusable(said, proxy_refusal=code)
+    reason = f"it refuses tunnels to port {port} ({code})" if code in ("403", "405") else f"it answered {code}"
+    return _unusable(reason, proxy_refusal=code)
 
 
 async def _by_socks(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, proxy: OpenProxy, ip: str, port: int
 ) -> Failed | None:
     """Connect by SOCKS5 (RFC 1928 and 1929)."""
-    knows_us = proxy.user is not None and proxy.password is not None
-    writer.write(b"\x05\x01" + (b"\x02" if knows_us else b"\x00"))
+    has_login = proxy.user is not None and proxy.password is not None
+    writer.write(b"\x05\x01" + (b"\x02" if has_login else b"\x00"))
     await writer.drain()
     version, method = await reader.readexactly(2)
-    if version != 5 or method not in (0, 2) or (method == 2) != knows_us:
+    if version != 5 or method not in (0, 2) or (method == 2) != has_login:
         return _unusable("it asks for another way to log in")
     if proxy.user is not None and proxy.password is not None:
         user, password = proxy.user.reveal().encode(), proxy.password.reveal().encode()
@@ -105,16 +105,16 @@ async def _by_socks(
     kind = b"\x01" if address.version == 4 else b"\x04"
     writer.write(b"\x05\x01\x00" + kind + address.packed + port.to_bytes(2, "big"))
     await writer.drain()
-    answered = await reader.readexactly(4)
-    if answered[1] != 0:
-        said = f"it answered: {_SOCKS_REFUSALS.get(answered[1], 'it cannot')}"
-        return _unusable(said, **({"proxy_refusal": str(answered[1])} if answered[1] in _OF_TARGET else {}))
+    reply = await reader.readexactly(4)
+    if reply[1] != 0:
+        reason = f"it answered: {_SOCKS_REFUSALS.get(reply[1], 'it cannot')}"
+        return _unusable(reason, **({"proxy_refusal": str(reply[1])} if reply[1] in _OF_TARGET else {}))
     sizes = {1: 4, 4: 16, 3: -1}
-    size = sizes.get(answered[3], 0)
+    size = sizes.get(reply[3], 0)
     await reader.readexactly((size if size >= 0 else (await reader.readexactly(1))[0]) + 2)
     return None
 
 
 def _unusable(why: str, **stats: str) -> Failed:
-    """`proxy_refusal` among the statistics: the proxy answers, and says that it does not reach the target."""
+    """Build the failure of a proxy. With `proxy_refusal`, the proxy answered that it cannot reach the target."""
     return fault("network:proxy", why, **stats)

@@ -1,4 +1,4 @@
-"""Sends one request to a pinned address with wreq, and turns its exceptions into failures."""
+"""Send one request to a pinned address with wreq, and turn its exceptions into failures."""
 
 import asyncio
 import re
@@ -35,7 +35,7 @@ WIRE_ERRORS: tuple[type[Exception], ...] = (
     exceptions.TimeoutError,
 )
 
-# wreq has few exception classes; their text says what happened. The first pattern that matches decides.
+# wreq has few exception classes; only their text names the cause. The first pattern that matches decides.
 _BY_TEXT = (
     (r"kind: Connect, source: Some\(TimedOut|ConnectError\([^)]*TimedOut", "timeout:connect"),
     (r"kind: Body, source: TimedOut", "timeout:read"),
@@ -90,7 +90,10 @@ def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
 
 @cache
 def _runtime() -> wreq.Runtime:
-    """One thread for all clients of a process: the event loop cannot use more, and several threads wake each other."""
+    """Return the runtime of all clients of a process.
+
+    It has one thread: the event loop cannot use more, and several threads wake each other.
+    """
     return wreq.Runtime(workers=1)
 
 
@@ -125,15 +128,15 @@ def open_client(
 async def send(client: wreq.Client, request: HopRequest, limits: FetchLimits) -> Head | Failed:
     """Send the request and read the answer up to the end of its headers."""
     # Passed only if it differs: the client's default limit costs nothing per request.
-    more: dict[str, Any] = {}
+    options: dict[str, Any] = {}
     if request.first_byte_s is not None:
-        more["read_timeout"] = timedelta(seconds=max(request.first_byte_s, limits.first_byte_s))
+        options["read_timeout"] = timedelta(seconds=max(request.first_byte_s, limits.first_byte_s))
     url, headers = request.target.request_url, dict(request.headers)
     try:
         if request.body is None:
-            answer = await client.get(url, headers=headers, **more)
+            answer = await client.get(url, headers=headers, **options)
         else:
-            answer = await client.post(url, headers=headers, body=request.body, **more)
+            answer = await client.post(url, headers=headers, body=request.body, **options)
     except WIRE_ERRORS as error:
         return fault_of(error)
     head = _check_head(answer, request.pinned, limits)
@@ -149,7 +152,7 @@ def _check_head(answer: wreq.Response, pinned: PinnedAddress, limits: FetchLimit
         return fault("policy:egress", pinned.host)
     headers = answer.headers
     names, values = headers.keys(), headers.values()
-    # Several times faster than reading one by one; but keys() lists a repeated name once.
+    # Several times faster than reading pairs one by one, but keys() lists a repeated name only once.
     pairs = zip(names, values, strict=True) if len(names) == len(values) else headers
     decoded = tuple([(_header_name(name), str(value, "latin-1")) for name, value in pairs])
     size = sum([len(name) + len(value) + 4 for name, value in decoded])
@@ -197,7 +200,7 @@ async def read_body(
         ):
             body.feed(await head.answer.bytes())
         else:
-            await _pour(head.answer, body, limits.gap_s)
+            await _stream_body(head.answer, body, limits.gap_s)
         body.finish()
     except BodyFull:
         return body
@@ -215,12 +218,12 @@ def _client_limits_gaps(limits: FetchLimits, first_byte_s: float | None) -> bool
     return first_byte_s is None and limits.first_byte_s <= limits.gap_s
 
 
-async def _pour(answer: wreq.Response, body: Body, gap_s: float) -> None:
+async def _stream_body(answer: wreq.Response, body: Body, gap_s: float) -> None:
     clock, pace = asyncio.get_running_loop().time, BodyPace()
     async with asyncio.timeout(gap_s) as timeout, answer.stream() as pieces:
         async for piece in pieces:
             if isinstance(piece, memoryview):
-                timeout.reschedule(None)  # the host causes none of these waits
+                timeout.reschedule(None)  # the host does not cause the waits below
                 for _ in body.feed_in_steps(piece):
                     await asyncio.sleep(0)
                     await pace.wait(body.size)

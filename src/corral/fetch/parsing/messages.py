@@ -59,7 +59,7 @@ class ReaderLimits:
     answer_bytes: int = 48 * MIB
 
     def for_links(self, max_links: int) -> "ReaderLimits":
-        """The limits for pages of up to `max_links` links."""
+        """Return the limits for pages of up to `max_links` links."""
         more = max(0, max_links - MAX_LINKS)
         return replace(
             self,
@@ -85,12 +85,12 @@ class _RequestHead(msgspec.Struct, frozen=True, array_like=True):
     skipped: tuple[int, ...]  # indexes of fields whose selectors take too long
     has_more: bool  # the next request follows at once, so this answer may be sent together with the next one
     url: str
-    asked_url: str
+    requested_url: str
     status: int
     headers: tuple[tuple[str, str], ...]
     fields: tuple[FieldSpec, ...]
-    is_judged: bool
-    looks_only: bool
+    should_classify: bool
+    is_shell_check: bool
     survey: Survey | None
     crawl: CrawlReadOptions | None
     max_value_chars: int
@@ -110,7 +110,7 @@ class Question:
 
 
 def _encode_subclass(value: object) -> Any:
-    """Subclasses of str, such as the strings lxml returns."""
+    """Encode subclasses of str, such as the strings that lxml returns."""
     if isinstance(value, str):
         return str(value)
     raise TypeError(f"{type(value).__name__} cannot be written as JSON")
@@ -123,48 +123,48 @@ _answer_decoder = msgspec.json.Decoder(ReadAnswer)
 
 def encode_head(question: Question) -> bytes:
     """Encode everything but the body, which follows unchanged."""
-    asked = question.request
+    request = question.request
     head = _RequestHead(
         question.cpu_s,
         tuple(sorted(question.skipped)),
         question.has_more,
-        asked.url,
-        asked.asked_url,
-        asked.status,
-        asked.headers,
-        asked.fields,
-        asked.is_judged,
-        asked.looks_only,
-        asked.survey,
-        asked.crawl,
-        asked.max_value_chars,
-        asked.max_links,
-        asked.now,
-        asked.memory_mib,
+        request.url,
+        request.requested_url,
+        request.status,
+        request.headers,
+        request.fields,
+        request.should_classify,
+        request.is_shell_check,
+        request.survey,
+        request.crawl,
+        request.max_value_chars,
+        request.max_links,
+        request.now,
+        request.memory_mib,
     )
     encoded = _encoder.encode(head)
-    return request_header.pack(len(encoded), len(asked.body)) + encoded
+    return request_header.pack(len(encoded), len(request.body)) + encoded
 
 
-def decode_question(head: bytes, body: bytes) -> Question:
-    asked = _head_decoder.decode(head)
+def decode_question(encoded: bytes, body: bytes) -> Question:
+    head = _head_decoder.decode(encoded)
     request = ReadRequest(
         body,
-        asked.url,
-        asked.asked_url,
-        asked.status,
-        asked.headers,
-        asked.fields,
-        asked.is_judged,
-        asked.looks_only,
-        asked.survey,
-        asked.crawl,
-        asked.max_value_chars,
-        asked.max_links,
-        asked.now,
-        asked.memory_mib,
+        head.url,
+        head.requested_url,
+        head.status,
+        head.headers,
+        head.fields,
+        head.should_classify,
+        head.is_shell_check,
+        head.survey,
+        head.crawl,
+        head.max_value_chars,
+        head.max_links,
+        head.now,
+        head.memory_mib,
     )
-    return Question(request, asked.cpu_s, frozenset(asked.skipped), asked.has_more)
+    return Question(request, head.cpu_s, frozenset(head.skipped), head.has_more)
 
 
 def encode_answer(answer: ReadAnswer) -> bytes:

@@ -20,11 +20,11 @@ from corral.fetch.faults import fault
 from corral.fetch.parsing.fair_queue import FairQueue
 from corral.fetch.parsing.messages import MAX_FIELDS, Question, ReaderLimits
 from corral.fetch.parsing.process import (
-    TOGETHER_BYTES,
+    BATCH_BYTES,
     CannotRead,
-    Ended,
     ParseProcess,
     Reader,
+    ReaderExit,
     ReadingBroke,
 )
 from corral.fetch.parsing.read_clock import read_time
@@ -34,19 +34,22 @@ log = structlog.get_logger()
 _MAX_PROCESSES = 2
 # Start another process when this many pages wait; one page alone gets one process.
 _MANY_WAITING = 4
-# Each selector that times out costs a reader and a second; a page with more of them is given up.
-_MAX_SKIPPED = 3
+# Each selector that times out costs a reader and a second; a page with more of them is refused.
+_MAX_SKIPPED_SELECTORS = 3
 _TRIES = 2
 # Pages sent to a reader at once, so that neither side waits for the other between pages.
-_TOGETHER = 16
+_BATCH_PAGES = 16
 _RESTART_PAUSES_S = (0.0, 0.2, 1.0)
-_MAX_NAME_CHARS = 200
+_MAX_URL_CHARS = 200
 
 
 class PageReader(Protocol):
     async def read(self, request: ReadRequest, timeout_s: float | None = None) -> ReadAnswer | Failed:
-        """Read a page. Fails with `timeout:total` if time runs out, `limit:parse` if the page costs too much, and
-        `bad_response:xml_dtd` for XML with a DTD."""
+        """Read a page.
+
+        Return the failure `timeout:total` if time runs out, `limit:parse` if the page costs too much, and
+        `bad_response:xml_dtd` for XML with a DTD.
+        """
         ...
 
 
@@ -67,12 +70,12 @@ class _Job:
     answer: "asyncio.Future[ReadAnswer | Failed]"
     skipped: set[int] = field(default_factory=set)
     losses: int = 0
-    used_s: float = 0.0  # processor time of reading it
+    used_s: float = 0.0  # processor time spent on the page
 
     @property
     def host(self) -> str:
-        """The host whose pages share parsers with those of others."""
-        return self.request.url[:_MAX_NAME_CHARS].partition("//")[2].partition("/")[0]
+        """The host under which the page is queued."""
+        return self.request.url[:_MAX_URL_CHARS].partition("//")[2].partition("/")[0]
 
     @property
     def code(self) -> str | None:
@@ -80,7 +83,7 @@ class _Job:
         spec = parser_of(self.request.fields)
         return None if spec is None else spec.code
 
-    def tell(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
+    def resolve(self, outcome: ReadAnswer | Failed | ReadingBroke) -> None:
         """Set the outcome, unless the run has cancelled the job."""
         if isinstance(outcome, ReadAnswer):
             self.used_s += outcome.cpu_ms / 1000
@@ -95,7 +98,7 @@ class _Job:
 
 
 class ParsePool:
-    """A pool of parsing processes, started with the first page and kept."""
+    """A pool of parsing processes. The first page starts it; its processes run until `close`."""
 
     def __init__(
         self,
@@ -150,12 +153,12 @@ class ParsePool:
 
 
 class _Keeper:
-    """One process that always has a reader ready, and takes the jobs that are next."""
+    """Keeps one process with a reader ready, and passes the next jobs of the queue to it."""
 
     def __init__(self, jobs: FairQueue[_Job], limits: ReaderLimits) -> None:
         self._jobs = jobs
         self._limits = limits
-        self._left: _Job | None = None  # taken from the queue, but not part of the last batch
+        self._left: _Job | None = None  # removed from the queue, but did not fit into the last batch
         self._process: ParseProcess | None = None
         self._reader: Reader | None = None
         self._code: str | None = None  # the custom code that this reader has run
@@ -190,13 +193,13 @@ class _Keeper:
         """Return the next batch: as many waiting jobs as fit, all with the same custom code or all without."""
         left, self._left = self._left, None
         first = (await self._jobs.get())[1] if left is None else left
-        jobs, taken_bytes = [first], len(first.request.body)
+        jobs, batch_bytes = [first], len(first.request.body)
         if self._jobs.is_expensive(first.host):
-            return jobs  # others would wait for it
-        while len(jobs) < _TOGETHER and (taken := self._jobs.get_nowait(only_cheap=True)) is not None:
-            job = taken[1]
-            taken_bytes += len(job.request.body)
-            if taken_bytes > TOGETHER_BYTES or job.code != first.code:
+            return jobs  # alone: the other pages of a batch would wait for it
+        while len(jobs) < _BATCH_PAGES and (entry := self._jobs.get_nowait(only_cheap=True)) is not None:
+            job = entry[1]
+            batch_bytes += len(job.request.body)
+            if batch_bytes > BATCH_BYTES or job.code != first.code:
                 self._left = job
                 break
             jobs.append(job)
@@ -208,7 +211,7 @@ class _Keeper:
                 await self._attempt(waiting)
         except CannotRead as problem:
             for job in jobs:
-                job.tell(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
+                job.resolve(Failed(FailureCode.UNKNOWN, str(problem), "parser_launch"))
         except Exception as error:  # noqa: BLE001 - a bug here fails the runs concerned
             await self._drop()
             for job in jobs:
@@ -219,7 +222,7 @@ class _Keeper:
         """Send the jobs to a reader once. Jobs that remain unanswered are retried."""
         code, limits = jobs[0].code, self._limits
         reader = await self._ready(code)
-        asked = [
+        questions = [
             Question(
                 job.request,
                 limits.cpu_s - len(job.skipped) * limits.selector_s,
@@ -230,29 +233,34 @@ class _Keeper:
         ]
         unanswered = deque(jobs)
         wall_s = limits.wall_s if code is None else limits.code_wall_s
-        ended = await reader.ask(asked, wall_s, lambda answer: unanswered.popleft().tell(answer))
-        if ended is not None:
+        reader_exit = await reader.read_pages(questions, wall_s, lambda answer: unanswered.popleft().resolve(answer))
+        if reader_exit is not None:
             # If the reader had read all pages, it died between two of them; blame the first one, which is then retried.
-            blamed = unanswered[ended.untold if ended.untold < len(unanswered) else 0]
-            log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(ended))
-            outcome = self._of_ending(blamed, ended)
-            blamed.used_s += self._limits.cpu_s if ended.took_too_long else self._limits.selector_s
+            blamed = unanswered[reader_exit.unsent if reader_exit.unsent < len(unanswered) else 0]
+            log.warning("reader_ended_by_page", url=_short_url(blamed.request), reader=str(reader_exit))
+            outcome = self._handle_exit(blamed, reader_exit)
+            blamed.used_s += self._limits.cpu_s if reader_exit.took_too_long else self._limits.selector_s
             if outcome is not None:
-                blamed.tell(outcome)
+                blamed.resolve(outcome)
 
-    def _of_ending(self, job: _Job, ended: Ended) -> Failed | None:
-        if ended.in_code:
-            return _of_code(job.request, ended, self._limits)
-        if ended.took_too_long:
+    def _handle_exit(self, job: _Job, reader_exit: ReaderExit) -> Failed | None:
+        """Return the failure of the page that ended its reader; None to retry it, without a selector that hung."""
+        if reader_exit.in_code:
+            return _code_failure(job.request, reader_exit, self._limits)
+        if reader_exit.took_too_long:
             return refusal(job.request, f"it takes more than {self._limits.cpu_s:g} s of processor time")
-        place = ended.selector_at
-        if place is not None and place not in job.skipped and place < MAX_FIELDS:
-            job.skipped.add(place)
-            if len(job.skipped) <= _MAX_SKIPPED:
+        field_index = reader_exit.selector_at
+        if field_index is not None and field_index not in job.skipped and field_index < MAX_FIELDS:
+            job.skipped.add(field_index)
+            if len(job.skipped) <= _MAX_SKIPPED_SELECTORS:
                 return None
-            return refusal(job.request, f"more than {_MAX_SKIPPED} selectors take too long on it")
+            return refusal(job.request, f"more than {_MAX_SKIPPED_SELECTORS} selectors take too long on it")
         job.losses += 1
-        return None if job.losses < _TRIES else refusal(job.request, f"it ended {_TRIES} readers; the last was {ended}")
+        return (
+            None
+            if job.losses < _TRIES
+            else refusal(job.request, f"it ended {_TRIES} readers; the last was {reader_exit}")
+        )
 
     async def _ready(self, code: str | None) -> Reader:
         """Return a reader for this custom code: changes that code makes to its process must not affect other pages."""
@@ -289,13 +297,13 @@ class _Keeper:
             await process.end()
 
 
-def _of_code(request: ReadRequest, ended: Ended, limits: ReaderLimits) -> Failed:
+def _code_failure(request: ReadRequest, reader_exit: ReaderExit, limits: ReaderLimits) -> Failed:
     """Return the failure of custom code that killed its reader. No retry: the code would kill the next reader too."""
     spec = parser_of(request.fields)
-    why = f"ended its process ({ended})"
-    if ended.took_too_long:
+    why = f"ended its process ({reader_exit})"
+    if reader_exit.took_too_long:
         why = f"takes more than {limits.cpu_s:g} s of processor time"
-    elif ended.stood_still:
+    elif reader_exit.was_stalled:
         why = f"did not return within {limits.code_wall_s:g} s"
     file = spec.file if spec is not None else None
     return fault("extraction:parser", f"{file}: parse {why} ({_short_url(request)})")
@@ -307,4 +315,4 @@ def refusal(request: ReadRequest, why: str, answer: ReadAnswer | None = None) ->
 
 
 def _short_url(request: ReadRequest) -> str:
-    return request.url[:_MAX_NAME_CHARS]
+    return request.url[:_MAX_URL_CHARS]

@@ -19,13 +19,13 @@ from corral.runtime.process import make_link
 _START_S = 20.0
 _FORK_S = 5.0
 _EXIT_S = 2.0
-_LOOK_EVERY_S = 0.25
-# Upper limit of a batch of pages; a larger page is sent alone.
-TOGETHER_BYTES = 512 * 1024
+_CHECK_EVERY_S = 0.25
+# Upper limit of the bodies of a batch of pages; a larger page is sent alone.
+BATCH_BYTES = 512 * 1024
 
 
 class CannotRead(Exception):
-    """No parsing process can be started now."""
+    """Raised if no parsing process can be started now."""
 
 
 class ReadingBroke(Exception):
@@ -33,14 +33,14 @@ class ReadingBroke(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ReaderExit:
     """A reader that ended instead of answering."""
 
     code: int | None  # as in subprocess: negative for a signal
     selector_at: int | None = None  # index of the field whose selector took too long
-    untold: int = 0  # pages read but not yet answered
+    unsent: int = 0  # pages read but not yet answered
     in_code: bool = False  # the reader was running custom code
-    stood_still: bool = False  # killed because it made no progress and used no processor time
+    was_stalled: bool = False  # killed because it made no progress and used no processor time
 
     @property
     def took_too_long(self) -> bool:
@@ -121,6 +121,7 @@ class ParseProcess:
         return await self._wait_for_control(wire.ENDED, _EXIT_S)
 
     def selector_at(self) -> int:
+        """Return the index of the field whose selector the reader that ended last was evaluating."""
         return self._read_note(0)
 
     def pages_read(self) -> int:
@@ -131,8 +132,8 @@ class ParseProcess:
         """Return whether the reader that ended last was running custom code."""
         return self._read_note(wire.CODE_AT) != 0
 
-    def _read_note(self, place: int) -> int:
-        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, place))[0])
+    def _read_note(self, offset: int) -> int:
+        return int(wire.note.unpack(os.pread(self._note_fd, wire.note.size, offset))[0])
 
     async def end(self) -> None:
         self._control.close()
@@ -147,11 +148,11 @@ class ParseProcess:
                 data = await _receive(self._control, wire.control_frame.size)
         except (TimeoutError, OSError):
             return None
-        said, value = wire.control_frame.unpack(data) if data else (b"", 0)
-        return int(value) if said == kind else None
+        event, value = wire.control_frame.unpack(data) if data else (b"", 0)
+        return int(value) if event == kind else None
 
 
-Tell = Callable[[ReadAnswer | ReadingBroke], None]
+OnAnswer = Callable[[ReadAnswer | ReadingBroke], None]
 
 
 class _Link(asyncio.Protocol):
@@ -164,7 +165,7 @@ class _Link(asyncio.Protocol):
         self._is_lost = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # not one by its class in uvloop
+        self._transport = cast(asyncio.Transport, transport)  # by interface: that of uvloop is no subclass
 
     def data_received(self, data: bytes) -> None:
         self.arrived += data
@@ -179,7 +180,7 @@ class _Link(asyncio.Protocol):
             self._waiting.set_result(None)
 
     async def answer(self) -> tuple[bytes, bytes]:
-        """Return the next answer; ConnectionError if the reader ends before it."""
+        """Return the next answer; raise ConnectionError if the reader ends before it."""
         while (answer := wire.pop_answer(self.arrived)) is None:
             if self._is_lost:
                 raise ConnectionResetError
@@ -207,32 +208,34 @@ class Reader:
         self.pages = 0
         self.has_ended = False
 
-    async def ask(self, questions: Sequence[wire.Question], wall_s: float, tell: Tell) -> Ended | None:
-        """Read pages one after the other, and pass each answer to `tell` as soon as it arrives.
+    async def read_pages(
+        self, questions: Sequence[wire.Question], wall_s: float, on_answer: OnAnswer
+    ) -> ReaderExit | None:
+        """Read pages one after the other, and pass each answer to `on_answer` as soon as it arrives.
 
         Return how the reader ended if a page exceeded its limits; that page is the first one it had not read. Return
         None otherwise, even if the reader stopped early in order to be replaced.
         """
-        told = self.pages
+        answered = self.pages
         self.pages += len(questions)
         watch = _Watch(self, wall_s)
         try:
             self._send(questions)
             for _ in questions:
                 kind, packed = await self._link.answer()
-                watch.again()
-                told += 1
+                watch.restart()
+                answered += 1
                 is_bug = kind == wire.BUG
-                tell(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else wire.decode_answer(packed))
+                on_answer(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else wire.decode_answer(packed))
                 if kind == wire.LAST_READ:
                     await self.end()
                     return None
         except ConnectionError:
             self.kill()
             code = await self.end()
-            place = self._parent.selector_at() if code == -signal.SIGVTALRM else None
-            untold = max(0, self._parent.pages_read() - told)
-            return Ended(code, place, untold, self._parent.runs_code(), watch.has_killed)
+            field_index = self._parent.selector_at() if code == -signal.SIGVTALRM else None
+            unsent = max(0, self._parent.pages_read() - answered)
+            return ReaderExit(code, field_index, unsent, self._parent.runs_code(), watch.has_killed)
         except BaseException:
             self.kill()  # a late answer would be mistaken for the answer to another page
             raise
@@ -242,8 +245,8 @@ class Reader:
 
     def _send(self, questions: Sequence[wire.Question]) -> None:
         parts = []
-        for each in questions:
-            parts += [wire.encode_head(each), each.request.body]
+        for question in questions:
+            parts += [wire.encode_head(question), question.request.body]
         self._link.send(parts)
 
     async def end(self) -> int | None:
@@ -263,28 +266,28 @@ class Reader:
 
 
 class _Watch:
-    """Kills a reader that makes no progress. The kernel limits its processor time."""
+    """Kills a reader that makes no progress in wall time. The kernel limits its processor time."""
 
     def __init__(self, reader: Reader, wall_s: float) -> None:
         self._reader = reader
         self._wall_s = wall_s
         self.has_killed = False
-        self.again()
-        self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+        self.restart()
+        self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Restart the timer after an answer: each page has its own time limit."""
         self._until = time.monotonic() + self._wall_s
 
     def end(self) -> None:
         self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         if time.monotonic() > self._until or _is_stopped(self._reader.pid):
             self.has_killed = True
             self._reader.kill()
         else:
-            self._timer = asyncio.get_running_loop().call_later(_LOOK_EVERY_S, self._look)
+            self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
 
 
 async def _receive(link: socket.socket, size: int) -> bytes | None:

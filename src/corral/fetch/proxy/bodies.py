@@ -12,7 +12,7 @@ _MAX_TRAILERS = 100
 
 
 class IncompleteBody(Exception):
-    """The client closed the connection, or sent no valid chunk."""
+    """Raised if the client closes the connection early, or sends an invalid chunk."""
 
 
 async def read_body(request: ProxyRequest, reader: asyncio.StreamReader, idle_s: float) -> AsyncIterator[bytes]:
@@ -38,11 +38,11 @@ async def _pieces(reader: asyncio.StreamReader, left: int, idle_s: float) -> Asy
 async def _chunks(reader: asyncio.StreamReader, idle_s: float) -> AsyncIterator[bytes]:
     while True:
         line = await _line(reader, idle_s)
-        found = _SIZE.fullmatch(line)
-        if found is None:
+        size_line = _SIZE.fullmatch(line)
+        if size_line is None:
             raise IncompleteBody
-        yield found[1] + b"\r\n"
-        size = int(found[1], 16)
+        yield size_line[1] + b"\r\n"
+        size = int(size_line[1], 16)
         if size == 0:
             break
         async for piece in _pieces(reader, size, idle_s):

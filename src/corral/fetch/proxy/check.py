@@ -1,4 +1,4 @@
-"""Checks proxies: alive, anonymity, exit address, latency, TLS, and whether a target can be reached."""
+"""Check proxies: alive, anonymity, exit address, latency, TLS, and whether they reach a target."""
 
 import asyncio
 import secrets
@@ -30,7 +30,7 @@ _BROKEN = (OSError, asyncio.IncompleteReadError, BrokenAnswer, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """A page that is requested through the proxies; its address was resolved and checked once."""
+    """A page that the checks request through the proxies; its address is resolved and checked once."""
 
     target: Target
     pinned: PinnedAddress
@@ -60,16 +60,16 @@ class ProxyChecker:
 
         A failure means that nothing could be checked: the judge itself does not answer.
         """
-        checking = await self._prepare(plan)
-        if isinstance(checking, Failed):
-            return checking
-        found = await self._check_all(proxies, checking, notify)
-        if checking.judge is not None and not any(each.is_alive for each in found):
+        shared = await self._prepare(plan)
+        if isinstance(shared, Failed):
+            return shared
+        results = await self._check_all(proxies, shared, notify)
+        if shared.judge is not None and not any(result.is_alive for result in results):
             # Without a single success the judge may be at fault, and recording the failures would empty the pool.
-            echo = await self._ask_directly(checking)
+            echo = await self._fetch_judge_directly(shared)
             if isinstance(echo, Failed):
                 return fault("network:judge", echo.message)
-        return found
+        return results
 
     async def _prepare(self, plan: CheckPlan) -> _Round | Failed:
         judge, target = await self._resolve(plan.judge), await self._resolve(plan.target)
@@ -79,9 +79,9 @@ class ProxyChecker:
             return target
         uses_tls = any(page is not None and page.target.scheme == "https" for page in (judge, target))
         tls = ssl.create_default_context() if uses_tls else None
-        checking = _Round(plan, judge, target, None, tls)
-        echo = None if judge is None else await self._ask_directly(checking)
-        return replace(checking, own_address=echo.address) if isinstance(echo, Echo) else checking
+        shared = _Round(plan, judge, target, None, tls)
+        echo = None if judge is None else await self._fetch_judge_directly(shared)
+        return replace(shared, own_address=echo.address) if isinstance(echo, Echo) else shared
 
     async def _resolve(self, url: str | None) -> _Page | Failed | None:
         if url is None:
@@ -91,11 +91,11 @@ class ProxyChecker:
         pinned = await self._egress.resolve(target, trusted_hosts=_trust(target))
         return pinned if isinstance(pinned, Failed) else _Page(target, pinned)
 
-    async def _ask_directly(self, checking: _Round) -> Echo | Failed:
-        """Ask the judge without a proxy: its answer contains our own address."""
-        assert checking.judge is not None
-        target, nonce = checking.judge.target, secrets.token_hex(8)
-        request = FetchRequest(_with_nonce(target, nonce).url, checking.plan.timeout_s)
+    async def _fetch_judge_directly(self, shared: _Round) -> Echo | Failed:
+        """Request the judge without a proxy: its answer contains our own address."""
+        assert shared.judge is not None
+        target, nonce = shared.judge.target, secrets.token_hex(8)
+        request = FetchRequest(_with_nonce(target, nonce).url, shared.plan.timeout_s)
         answer = await self._egress.fetch(request, FetchContext(trusted_hosts=_trust(target)))
         if not isinstance(answer, Response):
             return fault("network:judge", answer.message)
@@ -103,51 +103,51 @@ class ProxyChecker:
         return fault("network:judge", f"status {answer.status}") if echo is None else echo
 
     async def _check_all(
-        self, proxies: Sequence[LeasedProxy], checking: _Round, notify: Callable[[int], None]
+        self, proxies: Sequence[LeasedProxy], shared: _Round, notify: Callable[[int], None]
     ) -> list[ProxyCheck]:
-        waiting, found = iter(proxies), list[ProxyCheck]()
-        slots = self._slots.setdefault(checking.plan.concurrency, asyncio.Semaphore(checking.plan.concurrency))
+        waiting, results = iter(proxies), list[ProxyCheck]()
+        slots = self._slots.setdefault(shared.plan.concurrency, asyncio.Semaphore(shared.plan.concurrency))
 
         async def work() -> None:
             for leased in waiting:
                 async with slots:
-                    found.append(await self.check_one(leased, checking))
-                notify(len(found))
+                    results.append(await self.check_one(leased, shared))
+                notify(len(results))
 
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(checking.plan.concurrency, len(proxies))):
+            for _ in range(min(shared.plan.concurrency, len(proxies))):
                 group.create_task(work())
-        return found
+        return results
 
-    async def check_one(self, leased: LeasedProxy, checking: _Round) -> ProxyCheck:
+    async def check_one(self, leased: LeasedProxy, shared: _Round) -> ProxyCheck:
         try:
             proxy = open_leased(leased, self._keys)
         except SealBroken:
             return ProxyCheck(leased.id, "its user and password cannot be opened")
-        first = checking.judge or checking.target
+        first = shared.judge or shared.target
         assert first is not None, "a plan has a judge or a target"
         began = time.perf_counter()
-        echo = await self._ask(proxy, first, checking)
+        echo = await self._fetch_through(proxy, first, shared)
         if isinstance(echo, str):
             return ProxyCheck(leased.id, echo)
         latency_ms = round((time.perf_counter() - began) * 1000)
         reaches: bool | None = None
-        if checking.target is not None:
-            is_asked = checking.judge is None
-            reaches = is_asked or not isinstance(await self._ask(proxy, checking.target, checking), str)
+        if shared.target is not None:
+            is_same_page = shared.judge is None
+            reaches = is_same_page or not isinstance(await self._fetch_through(proxy, shared.target, shared), str)
         has_tls = True if first.target.scheme == "https" else None
-        if has_tls is None and checking.target is not None and checking.target.target.scheme == "https":
+        if has_tls is None and shared.target is not None and shared.target.target.scheme == "https":
             has_tls = reaches
-        anonymity = anonymity_of(echo.address, echo.headers, checking.own_address)
+        anonymity = anonymity_of(echo.address, echo.headers, shared.own_address)
         return ProxyCheck(leased.id, None, latency_ms, anonymity, echo.address, has_tls, reaches)
 
-    async def _ask(self, proxy: OpenProxy, page: _Page, checking: _Round) -> Echo | str:
+    async def _fetch_through(self, proxy: OpenProxy, page: _Page, shared: _Round) -> Echo | str:
         """Return the content of the page, or the problem with the proxy."""
-        is_judge, nonce = page is checking.judge, secrets.token_hex(8)
+        is_judge, nonce = page is shared.judge, secrets.token_hex(8)
         target = _with_nonce(page.target, nonce) if is_judge else page.target
         try:
-            async with asyncio.timeout(checking.plan.timeout_s):
-                answer = await self._fetch(proxy, page.pinned, target, checking)
+            async with asyncio.timeout(shared.plan.timeout_s):
+                answer = await self._fetch(proxy, page.pinned, target, shared)
         except TimeoutError:
             return "it did not answer in time"
         except ssl.SSLError:
@@ -165,14 +165,14 @@ class ProxyChecker:
         return read_echo(answer.body, nonce) or "the page was changed on its way through it"
 
     async def _fetch(
-        self, proxy: OpenProxy, pinned: PinnedAddress, target: Target, checking: _Round
+        self, proxy: OpenProxy, pinned: PinnedAddress, target: Target, shared: _Round
     ) -> SmallAnswer | str:
-        streams = await tunnel(self._egress.resolve, proxy, pinned.ip, pinned.port, checking.plan.timeout_s)
+        streams = await tunnel(self._egress.resolve, proxy, pinned.ip, pinned.port, shared.plan.timeout_s)
         if isinstance(streams, Failed):
             return streams.message.removeprefix(_PREFIX)
         reader, writer = streams
         try:
-            return await request_over(reader, writer, target, self._egress.user_agent, checking.tls)
+            return await request_over(reader, writer, target, self._egress.user_agent, shared.tls)
         finally:
             writer.transport.abort()
 

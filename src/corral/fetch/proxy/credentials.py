@@ -1,4 +1,4 @@
-"""Opens the credentials of a job's proxy inside a worker, for one run; they are never stored in clear text."""
+"""Open the credentials of a job's proxy inside a worker, for one run; they are never stored in clear text."""
 
 from dataclasses import replace
 from typing import Any
@@ -16,7 +16,7 @@ from corral.secrets.vault import SealBroken
 
 
 class WithProxy:
-    """An executor for runs with a proxy."""
+    """Opens the proxy of a run before another executor runs it."""
 
     def __init__(self, inner: Executor, keys: SessionKeys, pool: PoolAccess | None = None) -> None:
         self._inner = inner

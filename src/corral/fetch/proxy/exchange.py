@@ -1,4 +1,4 @@
-"""One small HTTP request over a connection that is already open, for checks of proxies.
+"""Send one small HTTP request over a connection that is already open, for checks of proxies.
 
 A client of the egress per proxy would cost more than the check itself. The answer is bounded in size and time.
 """
@@ -15,7 +15,7 @@ _MAX_BYTES = 64 * 1024
 
 
 class BrokenAnswer(Exception):
-    """The answer is not HTTP, or larger than a check reads."""
+    """Raised if the answer is not HTTP, or larger than a check reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class SmallAnswer:
 async def request_over(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, target: Target, agent: str, tls: ssl.SSLContext | None
 ) -> SmallAnswer:
-    """Send a GET and read its answer. Fails with OSError, IncompleteReadError, ssl.SSLError or BrokenAnswer."""
+    """Send a GET and return its answer. Raise OSError, IncompleteReadError, ssl.SSLError or BrokenAnswer."""
     if target.scheme == "https":
         await writer.start_tls(tls or ssl.create_default_context(), server_hostname=target.host)
     path = target.path + ("" if target.query is None else f"?{target.query}")

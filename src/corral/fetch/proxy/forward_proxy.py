@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class _Exhausted(Exception):
-    """The budget of the run is used up; its connections end."""
+    """Raised to end the connections of a run whose budget is used up."""
 
 
 @dataclass(slots=True, eq=False)
@@ -127,7 +127,7 @@ class ForwardProxy:
         self._tasks.add(task)
         try:
             if len(self._tasks) <= self._limits.max_connections:
-                await self._converse(_Peer(reader, writer), task)
+                await self._authenticate_client(_Peer(reader, writer), task)
         except (*_ENDINGS, _Exhausted):
             pass
         except asyncio.CancelledError:
@@ -137,7 +137,7 @@ class ForwardProxy:
             self._tasks.discard(task)
             writer.close()
 
-    async def _converse(self, client: _Peer, task: asyncio.Task[None]) -> None:
+    async def _authenticate_client(self, client: _Peer, task: asyncio.Task[None]) -> None:
         for _ in range(_MAX_CHALLENGES):
             try:
                 # Chromium opens connections in advance; a silent one is no error.
@@ -151,7 +151,7 @@ class ForwardProxy:
                 return
             granted = self._pass_of(request)
             if granted is not None:
-                await self._pursue(granted, request, client, task)
+                await self._handle(granted, request, client, task)
                 return
             has_body = bool(request.body_bytes) or request.is_chunked
             challenge = 'proxy-authenticate: Basic realm="corral"'
@@ -173,7 +173,7 @@ class ForwardProxy:
                 return granted
         return None
 
-    async def _pursue(self, granted: ProxyPass, request: ProxyRequest, client: _Peer, task: asyncio.Task[None]) -> None:
+    async def _handle(self, granted: ProxyPass, request: ProxyRequest, client: _Peer, task: asyncio.Task[None]) -> None:
         granted.tasks.add(task)
         try:
             granted.requests += 1
@@ -187,14 +187,14 @@ class ForwardProxy:
                 granted.unreadable = target
                 await client.send(refusal(target))
                 return
-            failure = await self._pass_gate(_Exchange(granted, request, target), client)
+            failure = await self._forward_through_gate(_Exchange(granted, request, target), client)
             if failure is not None:
                 granted.note(target, failure)
                 await client.send(refusal(failure))
         finally:
             granted.tasks.discard(task)
 
-    async def _pass_gate(self, exchange: _Exchange, client: _Peer) -> Failed | None:
+    async def _forward_through_gate(self, exchange: _Exchange, client: _Peer) -> Failed | None:
         gate, target = exchange.granted.gate, exchange.target
         if gate is None:
             return await self._forward(exchange, client)
@@ -208,7 +208,7 @@ class ForwardProxy:
         return failure
 
     async def _forward(self, exchange: _Exchange, client: _Peer) -> Failed | None:
-        """Relay one request; returns a failure only before the answer has begun."""
+        """Relay one request. Return a failure only if the answer has not begun."""
         upstream = await self._dial(exchange.granted, exchange.target)
         if isinstance(upstream, Failed):
             return upstream
@@ -277,7 +277,7 @@ class ForwardProxy:
             async for piece in read_body(request, client.reader, granted.idle_s):
                 self._spend(exchange, spend_sent=len(piece))
                 await _within(granted.idle_s, upstream.send(piece))
-            begun = await _within(granted.idle_s, self._answer_head(upstream))
+            answer_head = await _within(granted.idle_s, self._answer_head(upstream))
         except IncompleteBody:
             return fault("network:incomplete")
         except TimeoutError:
@@ -286,12 +286,12 @@ class ForwardProxy:
             return fault("bad_response:headers", f"more than {self._limits.max_head_bytes} bytes")
         except (OSError, asyncio.IncompleteReadError):
             return fault("network:reset")
-        if isinstance(begun, Failed):
-            return begun
-        self._spend(exchange, spend_received=len(begun))
+        if isinstance(answer_head, Failed):
+            return answer_head
+        self._spend(exchange, spend_received=len(answer_head))
         if granted.gate is not None:
-            granted.gate.note_answer(target, begun)
-        await client.send(begun)
+            granted.gate.note_answer(target, answer_head)
+        await client.send(answer_head)
         return None
 
     async def _answer_head(self, upstream: _Peer) -> bytes | Failed:
@@ -347,7 +347,7 @@ async def _within(seconds: float, waiting: Awaitable[T]) -> T:
 
 def _is_same(peer: str, ip: str) -> bool:
     try:
-        found, wanted = ip_address(peer.partition("%")[0]), ip_address(ip)
+        actual, expected = ip_address(peer.partition("%")[0]), ip_address(ip)
     except ValueError:
         return False
-    return found == wanted or getattr(found, "ipv4_mapped", None) == wanted
+    return actual == expected or getattr(actual, "ipv4_mapped", None) == expected

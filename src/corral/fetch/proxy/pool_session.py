@@ -1,4 +1,4 @@
-"""Try proxies of the pool for one page: one first, then another if it fails."""
+"""Fetch one page through proxies of the pool: if one fails, try another."""
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,12 +21,12 @@ from corral.fetch.proxy.pool_spending import PoolSpending
 from corral.fetch.sessions import SessionKeys
 from corral.secrets.vault import SealBroken
 
-_MOST_TRIES = 10
+_MAX_TRIES = 10
 # Proxies that a site may refuse before the run decides whether to retry later or to escalate.
-_MOST_REFUSALS = 2
+_MAX_REFUSALS = 2
 # One silent proxy must not use up the whole time of a page.
-_SHARE = 0.4
-_LEAST_S = 3.0
+_TRY_SHARE = 0.4
+_MIN_TRY_S = 3.0
 
 T = TypeVar("T")
 # Fetches through this proxy (None: directly) within this time.
@@ -86,7 +86,7 @@ class PoolSession:
         ends_at = time.monotonic() + timeout_s
         is_verified = verifies_tls and self._url.startswith("https:")
         outcome: T | Failed | None = None
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_TRIES):
             leased = await self._source.lease(self._request())
             if leased is None:
                 break
@@ -94,7 +94,7 @@ class PoolSession:
             trial = _Trial(attempt, is_doubtful, max(0.1, left_s), timeout_s, is_verified)
             outcome, verdict = await self._try(leased, trial)
             left_s = ends_at - time.monotonic()
-            if not self._goes_on(verdict, leased) or left_s < min(1.0, timeout_s / 4):
+            if not self._tries_next(verdict, leased) or left_s < min(1.0, timeout_s / 4):
                 break
         if outcome is None:
             return fault("network:no_proxy", pool_tries=len(self._tried))
@@ -104,7 +104,7 @@ class PoolSession:
         verdict, why = Verdict.NOTHING, ""
         try:
             proxy = None if leased.is_direct else open_leased(leased, self._keys)
-            limit_s = min(trial.left_s, max(_LEAST_S, trial.timeout_s * _SHARE))
+            limit_s = min(trial.left_s, max(_MIN_TRY_S, trial.timeout_s * _TRY_SHARE))
             outcome = self._describe(await trial.attempt(proxy, limit_s), leased, proxy)
             verdict = self._judge(outcome, trial)
             outcome = self._spending.add(outcome, leased.tier)
@@ -118,11 +118,11 @@ class PoolSession:
 
     def _judge(self, outcome: T | Failed, trial: "_Trial[T]") -> Verdict:
         if isinstance(outcome, Failed) or trial.is_verified or not trial.is_doubtful(outcome):
-            return judge(outcome, verifies_tls=trial.is_verified)  # type: ignore[arg-type] # a result is well
+            return judge(outcome, verifies_tls=trial.is_verified)  # type: ignore[arg-type] # any result is a success
         self._doubts += 1
         return Verdict.SUSPECT if self._doubts == 1 else Verdict.NOTHING
 
-    def _goes_on(self, verdict: Verdict, leased: LeasedProxy) -> bool:
+    def _tries_next(self, verdict: Verdict, leased: LeasedProxy) -> bool:
         if not leased.is_direct:
             self._tried.append(leased.id)
         if verdict in (Verdict.FAULT, Verdict.SUSPECT):
@@ -136,17 +136,17 @@ class PoolSession:
             if not is_last:
                 return True
         self._refusals += 1
-        return self._refusals <= _MOST_REFUSALS
+        return self._refusals <= _MAX_REFUSALS
 
     def _describe(self, outcome: T | Failed, leased: LeasedProxy, proxy: OpenProxy | None) -> T | Failed:
         """Record the proxy and its cost in the statistics, and remove its credentials from the outcome."""
         stats = getattr(outcome, "stats", None)
         if not isinstance(stats, dict):
             return outcome
-        more: dict[str, Any] = {"proxy_tier": leased.tier.value, "pool_tries": len(self._tried) + 1}
+        proxy_stats: dict[str, Any] = {"proxy_tier": leased.tier.value, "pool_tries": len(self._tried) + 1}
         if proxy is not None:
-            more["proxy"] = proxy.redacted
-        fields: dict[str, Any] = {"stats": {**stats, **more}}
+            proxy_stats["proxy"] = proxy.redacted
+        fields: dict[str, Any] = {"stats": {**stats, **proxy_stats}}
         if isinstance(outcome, Failed):
             fields |= {"message": outcome.message, "traceback": outcome.traceback}
         return replace(outcome, **without(fields, [] if proxy is None else proxy.secrets()))  # type: ignore[type-var]

@@ -1,4 +1,4 @@
-"""The cost of a page that the pool fetched: the sum over all proxies that were tried, at the price of their tiers."""
+"""Compute the cost of a page that the pool fetched: the sum over all tried proxies, at the price of their tiers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

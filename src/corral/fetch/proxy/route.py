@@ -31,11 +31,11 @@ _UNVERIFIED = "unverified"
 class Proxies:
     def __init__(self, egress: Egress) -> None:
         self._egress = egress
-        plain, limits = ProxyLimits(), egress.limits
+        defaults, limits = ProxyLimits(), egress.limits
         # Room for the largest page, plus the redirects and the robots.txt before it.
-        room = max(plain.max_run_bytes, limits.max_bytes + _BESIDE_BYTES)
+        run_bytes = max(defaults.max_run_bytes, limits.max_bytes + _BESIDE_BYTES)
         connect_s = limits.connect_s * _CONNECT_SHARE
-        self._forward = ForwardProxy(egress, replace(plain, connect_s=connect_s, max_run_bytes=room))
+        self._forward = ForwardProxy(egress, replace(defaults, connect_s=connect_s, max_run_bytes=run_bytes))
 
     @asynccontextmanager
     async def open_route(
@@ -117,14 +117,14 @@ class ProxiedRoute(_EgressRoute):
         self._granted.faults.pop(address, None)
         relay = PinnedAddress(pinned.host, pinned.port, (_LOOPBACK,))
         head = await send(self._client, replace(request, pinned=relay), self.limits)
-        noted = self._granted.faults.get(address)
+        recorded = self._granted.faults.get(address)
         if isinstance(head, Failed):
-            return noted or head
+            return recorded or head
         # Inside a TLS tunnel, the target itself could have sent this header.
         fault_name = next((value for name, value in head.headers if name == FAULT_HEADER), None)
         if fault_name is not None and target.scheme == "http":
             await head.answer.close()
-            return noted or fault_named(fault_name) or fault("network:proxy")
+            return recorded or fault_named(fault_name) or fault("network:proxy")
         peer = head.answer.remote_addr
         # Second check: the answer came through our forward proxy.
         if peer is None or peer.port() != self._port:

@@ -26,8 +26,8 @@ from corral.fetch.proxy.passes import ProxyLimits
 _LIMITS = ProxyLimits(
     connect_s=10.0, idle_s=120.0, max_run_bytes=1024**2 * MIB, max_run_requests=10**9, max_connections=4096
 )
-# A longer pause is not waited out: the proxy answers the script with a 503.
-_LONGEST_WAIT_S = 120.0
+# The proxy waits no longer than this for a host, and then answers the script with a 503.
+_MAX_WAIT_S = 120.0
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})")
 _RETRY_AFTER = re.compile(rb"\r\nretry-after:[ \t]*([^\r\n]{1,100})", re.IGNORECASE)
 _VARIABLES = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
@@ -63,7 +63,7 @@ class ScriptProxy:
 
 
 @dataclass(slots=True)
-class _Stay:
+class _HostStay:
     visit: HostVisit
     began: float
     status: int | None = None
@@ -75,7 +75,7 @@ class _HostGate:
     def __init__(self, host_access: HostAccess, wire: WireTally) -> None:
         self._host_access = host_access
         self._wire = wire
-        self._stays: dict[asyncio.Task[None], _Stay] = {}
+        self._stays: dict[asyncio.Task[None], _HostStay] = {}
 
     async def enter(self, target: Target, *, is_tunnel: bool) -> Failed | None:
         host_key = host_key_of(target)
@@ -89,18 +89,18 @@ class _HostGate:
             return failure
         if is_tunnel:
             self._wire.note_tunnel(host_key)
-        self._stays[_current()] = _Stay(visit, time.monotonic())
+        self._stays[_current()] = _HostStay(visit, time.monotonic())
         return None
 
     def note_answer(self, target: Target, head: bytes) -> None:
-        found = _STATUS.match(head)
-        if found is None:
+        status_line = _STATUS.match(head)
+        if status_line is None:
             return
-        stay, status = self._stays[_current()], int(found[1])
+        stay, status = self._stays[_current()], int(status_line[1])
         stay.status = status
         self._wire.note_status(host_key_of(target), status)
-        asked = _RETRY_AFTER.search(head)
-        retry_after = asked[1].decode("latin-1") if asked else None
+        retry_header = _RETRY_AFTER.search(head)
+        retry_after = retry_header[1].decode("latin-1") if retry_header else None
         stay.visit.record_answer(target, status, time.monotonic() - stay.began, retry_after)
 
     def leave(self, target: Target, failure: Failed | None, *, sent: int, received: int) -> None:
@@ -121,7 +121,7 @@ def _outcome_of(status: int | None) -> Failed | Fetched:
 
 async def _wait_for_slot(visit: HostVisit, target: Target) -> Deferred | None:
     """Wait out the pauses of the host; refuse the request if a pause is too long or the breaker is open."""
-    until = time.monotonic() + _LONGEST_WAIT_S
+    until = time.monotonic() + _MAX_WAIT_S
     while (deferred := await visit.enter(target)) is not None:
         left_s = until - time.monotonic()
         if deferred.reason is WaitReason.BREAKER or deferred.seconds > left_s:

@@ -11,11 +11,11 @@ from corral.fetch.egress.context import FetchContext, FetchRequest
 from corral.fetch.response import Response
 
 _MAX_BYTES = 16 * 1024 * 1024
-_WITHIN_S = 60.0
+_TIMEOUT_S = 60.0
 
 
 class SourceProblem(Exception):
-    """The reason why a source could not be read, without its content."""
+    """Raised if a source cannot be read. The message is the reason, without any content of the source."""
 
 
 class SourceReader:
@@ -40,7 +40,7 @@ class SourceReader:
         target = parse_target(url, field="url")
         # The operator named this host, so it may be private.
         context = FetchContext(trusted_hosts=frozenset({f"{target.host}:{target.port}"}))
-        answer = await self._egress.fetch(FetchRequest(url, _WITHIN_S, max_bytes=_MAX_BYTES), context)
+        answer = await self._egress.fetch(FetchRequest(url, _TIMEOUT_S, max_bytes=_MAX_BYTES), context)
         if not isinstance(answer, Response):
             raise SourceProblem(answer.message)
         if answer.status != 200:
@@ -72,7 +72,7 @@ async def _run_command(words: tuple[str, ...]) -> str:
         raise SourceProblem(f"the command cannot be started ({error.strerror})") from None
     assert process.stdout is not None
     try:
-        async with asyncio.timeout(_WITHIN_S):
+        async with asyncio.timeout(_TIMEOUT_S):
             data = b""
             while piece := await process.stdout.read(65536):
                 data += piece
@@ -80,7 +80,7 @@ async def _run_command(words: tuple[str, ...]) -> str:
                     raise SourceProblem(f"the command printed more than {_MAX_BYTES} bytes")
             code = await process.wait()
     except TimeoutError:
-        raise SourceProblem(f"the command took longer than {_WITHIN_S:g} s") from None
+        raise SourceProblem(f"the command took longer than {_TIMEOUT_S:g} s") from None
     finally:
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):

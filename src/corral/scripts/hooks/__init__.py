@@ -1,1 +1,1 @@
-"""Put on PYTHONPATH of scripts: makes libraries use the proxy of the environment that do not do so by themselves."""
+"""On the PYTHONPATH of scripts: makes libraries use the proxy of the environment if they do not do so themselves."""

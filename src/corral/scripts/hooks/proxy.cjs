@@ -1,5 +1,5 @@
-// Loaded by Node before a script: versions before 22.21 and 24 do not use HTTP_PROXY by themselves.
-// It changes defaults only: a script that sets a dispatcher or an agent of its own keeps it.
+// Node loads this before a script, because versions before 22.21 and 24 do not use HTTP_PROXY by themselves.
+// It changes only defaults: a script that sets a dispatcher or an agent of its own keeps it.
 "use strict";
 
 const http = require("node:http");
@@ -12,8 +12,8 @@ const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
 function readProxy() {
   const [major, minor] = process.versions.node.split(".").map(Number);
   const readsVariables = major >= 24 || (major === 22 && minor >= 21);
-  const given = process.env.HTTP_PROXY;
-  return readsVariables || !given ? null : new URL(given);
+  const configured = process.env.HTTP_PROXY;
+  return readsVariables || !configured ? null : new URL(configured);
 }
 
 function isExempt(host) {
@@ -117,5 +117,5 @@ try {
     patchAgents(proxy);
   }
 } catch {
-  // Another version of Node: the script connects by itself then.
+  // If another version of Node does not fit the patch, the script connects directly.
 }

@@ -1,10 +1,10 @@
-"""Loaded by the Python of a script before the script: aiohttp and Playwright do not use HTTP_PROXY as it is.
+"""The Python of a script loads this before the script, because aiohttp and Playwright do not use HTTP_PROXY as it is.
 
-It runs in interpreters of other versions, changes defaults only, and never fails: a script that names a proxy, or
-`trust_env`, keeps its own. A sitecustomize of the machine is loaded on the way.
+It runs in interpreters of other versions, changes only defaults, and never fails: a script that names a proxy, or
+`trust_env`, keeps its own. It also loads a sitecustomize of the machine, which it would otherwise hide.
 """
 
-from __future__ import annotations  # of scripts with an older Python
+from __future__ import annotations  # for scripts with an older Python
 
 import contextlib
 import functools
@@ -25,7 +25,7 @@ def _patch_aiohttp(module: Any) -> None:
 
 
 def _patch_playwright(module: Any) -> None:
-    """Chromium reads HTTP_PROXY without its credentials."""
+    """Pass the proxy with its credentials, which Chromium does not read from HTTP_PROXY."""
     for name in ("launch", "launch_persistent_context"):
         setattr(module.BrowserType, name, _add_proxy(getattr(module.BrowserType, name)))
 
@@ -56,7 +56,7 @@ _PATCHES = {
 
 
 class _PatchingFinder:
-    """Finds modules as Python does, and patches those above after they were loaded."""
+    """Finds modules as Python does, and patches those in `_PATCHES` after they were loaded."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:  # noqa: ARG004
@@ -68,7 +68,7 @@ class _PatchingFinder:
 
         def exec_module(module: Any) -> None:
             load(module)
-            # Another version of the library: it connects by itself then.
+            # If another version of the library does not fit the patch, it connects directly.
             with contextlib.suppress(Exception):
                 patch(module)
 
@@ -77,7 +77,7 @@ class _PatchingFinder:
 
 
 def _load_other() -> None:
-    """The sitecustomize that this one hides."""
+    """Load the sitecustomize that this one hides."""
     spec = PathFinder.find_spec("sitecustomize", [path for path in sys.path if path])
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(module_from_spec(spec))

@@ -18,9 +18,9 @@ def full(path: Path | None) -> StorageFull:
         return StorageFull("no room left to write the database in memory", hint="give the process more memory")
     free = shutil.disk_usage(path.parent).free
     missing_mib = -(-(NEEDED_BYTES - free) // _MIB)
-    hint = f"free {missing_mib} MiB more on the disk of {path.parent}; Corral goes on by itself then"
+    hint = f"free {missing_mib} MiB more on the disk of {path.parent}; Corral then continues by itself"
     if missing_mib <= 0:
-        hint = f"the disk of {path.parent} has room, so look for a quota; Corral goes on by itself then"
+        hint = f"the disk of {path.parent} has room, so check for a quota; Corral then continues by itself"
     needed = f"{free / _MIB:.1f} MiB are free, and {NEEDED_BYTES // _MIB} MiB are needed to go on"
     return StorageFull(f"no room left to write {path}: {needed}", hint=hint)
 
@@ -57,7 +57,7 @@ class DiskReserve:
 
     @property
     def is_spent(self) -> bool:
-        """True while only the released space is left, which is for essential writes."""
+        """Return whether only the released space is left, which is for essential writes."""
         if self._is_spent:
             self.restore()
         return self._is_spent

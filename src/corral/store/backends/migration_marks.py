@@ -11,7 +11,7 @@ from typing import Any
 from corral.domain.errors import StorageMoved
 
 KEY = "move"  # in corral_meta, on both sides
-TOLD = "moved to PostgreSQL on "
+MOVED_PREFIX = "moved to PostgreSQL on "
 # In the header of the file, where it costs nothing to read: "move" as four letters.
 _MOVED = 0x6D6F7665
 
@@ -40,13 +40,13 @@ class Mark:
 
     @classmethod
     def read(cls, text: str) -> "Mark":
-        told = json.loads(text)
-        return cls(told["id"], MoveState(told["state"]), told["instance"], told["to"], told["at"])
+        fields = json.loads(text)
+        return cls(fields["id"], MoveState(fields["state"]), fields["instance"], fields["to"], fields["at"])
 
     @property
     def sentence(self) -> str:
         """Return the error message for every write to the file."""
-        return f"{TOLD}{self.at} ({self.to}); set APP_DATABASE_URL"
+        return f"{MOVED_PREFIX}{self.at} ({self.to}); set APP_DATABASE_URL"
 
 
 def now_text() -> str:
@@ -57,7 +57,7 @@ def refuse_moved(connection: Connection, path: Path | None) -> None:
     """Raise StorageMoved if this database was migrated: it accepts no writes, and its data is outdated."""
     if path is not None and connection.execute("PRAGMA user_version").fetchone()[0] == _MOVED:
         mark = of_file(connection)
-        raise StorageMoved(str(path), mark.sentence if mark else f"{TOLD}an unknown day")
+        raise StorageMoved(str(path), mark.sentence if mark else f"{MOVED_PREFIX}an unknown day")
 
 
 def of_file(connection: Connection) -> Mark | None:
@@ -76,10 +76,10 @@ def close_file(connection: Connection, mark: Mark, tables: Iterable[str]) -> Non
     """
     write(connection, mark)
     connection.execute(f"PRAGMA user_version = {_MOVED}")
-    told = mark.sentence.replace("'", "''")
+    message = mark.sentence.replace("'", "''")
     for table in tables:
         for event in ("INSERT", "UPDATE", "DELETE"):
             connection.execute(
                 f'CREATE TRIGGER "moved_{table}_{event.lower()}" BEFORE {event} ON "{table}" '
-                f"BEGIN SELECT RAISE(ABORT, '{told}'); END"
+                f"BEGIN SELECT RAISE(ABORT, '{message}'); END"
             )

@@ -51,15 +51,15 @@ def version_of(url: str) -> str | None:
 
 
 @contextmanager
-def connect(url: str, named: str = "APP_DATABASE_URL") -> Iterator[Connection]:
+def connect(url: str, setting: str = "APP_DATABASE_URL") -> Iterator[Connection]:
     """Yield one connection; raise CorralError instead of driver errors."""
     try:
         with psycopg.connect(_plain(url), connect_timeout=_CONNECT_S) as connection:
             yield connection
     except (psycopg.Error, sa.exc.DBAPIError) as error:
-        told = _translate(error)
-        told.hint = told.hint and told.hint.replace("APP_DATABASE_URL", named)
-        raise told from error
+        translated = _translate(error)
+        translated.hint = translated.hint and translated.hint.replace("APP_DATABASE_URL", setting)
+        raise translated from error
 
 
 def refuse_unfinished(connection: Connection) -> None:

@@ -44,9 +44,9 @@ def open_readonly(url: str) -> ReadOnlyFile | None:
     return ReadOnlyFile(path)
 
 
-def _check_place(path: Path) -> None:
+def _check_parents(path: Path) -> None:
     """Raise if a parent of the path is a file, so the database can never exist there."""
-    above = next((place for place in path.parents if os.path.isfile(place)), None)  # noqa: PTH113 - never raises
+    above = next((parent for parent in path.parents if os.path.isfile(parent)), None)  # noqa: PTH113 - never raises
     if above is not None:
         raise StorageUnusable(
             f"{above} is a file, and the database {path} cannot lie in it", hint="set APP_DATA_DIR to a folder"
@@ -60,7 +60,7 @@ def version_of(url: str) -> str | None:
 def _version_of_file(path: Path | None) -> str | None:
     if path is None:
         return None
-    _check_place(path)
+    _check_parents(path)
     try:
         sqlite_file.check_file(path)
         return _file_version(path)
@@ -75,7 +75,7 @@ def open_database(url: str, clock: Clock | None) -> SqliteDatabase:
     path = _path(url)
     if path is None:
         return _prepare(None, clock)
-    _check_place(path)
+    _check_parents(path)
     try:
         path.parent.mkdir(mode=private_files.FOLDER, parents=True, exist_ok=True)
         sqlite_file.check_file(path)
@@ -136,26 +136,26 @@ def _file_version(path: Path) -> str | None:
     if not path.exists() or path.stat().st_size == 0:
         return None
 
-    def look(connection: sqlite_file.Connection) -> str | None:
+    def read_version(connection: sqlite_file.Connection) -> str | None:
         names = {row[0] for row in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
         if not names:
             return None
         if "alembic_version" not in names:
             raise StorageUnusable(
                 f"{path} is a SQLite database of some other program",
-                hint="set APP_DATA_DIR or APP_DATABASE_URL to a place of Corral's own; nothing was changed",
+                hint="set APP_DATA_DIR or APP_DATABASE_URL to a path that only Corral uses; nothing was changed",
             )
         row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
         if row is None:
             raise schema.version_lost(str(path))
         return str(row[0])
 
-    return _read_quietly(path, look)
+    return _read_quietly(path, read_version)
 
 
-def _read_quietly(path: Path, look: Callable[[sqlite_file.Connection], T]) -> T:
+def _read_quietly(path: Path, read: Callable[[sqlite_file.Connection], T]) -> T:
     try:
-        return sqlite_file.read_quietly(path, look)
+        return sqlite_file.read_quietly(path, read)
     except pysqlite3.Error as error:
         raise sqlite_file.translate_error(error, path) from error
 

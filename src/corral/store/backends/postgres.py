@@ -29,7 +29,7 @@ _TRIES = 3
 _ANSWER_S = 15.0
 # After this time the caller checks whether the server answers at all; less than two seconds, with the check.
 _SLOW_S = 1.0
-_ASK_AGAIN_S = 0.02
+_POLL_S = 0.02
 _SETTINGS = {"lock_timeout": 2000, "statement_timeout": 10000, "idle_in_transaction_session_timeout": 10000}
 _CONNECT: dict[str, Any] = {
     "connect_timeout": 2,
@@ -110,7 +110,7 @@ class _Abandoned(Exception):
 
 
 class _Pending:
-    __slots__ = ("asked_at", "done", "is_wanted", "op")
+    __slots__ = ("done", "is_wanted", "op", "requested_at")
 
     def __init__(
         self, op: Callable[[Tx], Any], done: Callable[[Any, BaseException | None], None], is_wanted: Callable[[], bool]
@@ -119,7 +119,7 @@ class _Pending:
         self.op = op
         self.done = done
         self.is_wanted = is_wanted
-        self.asked_at = time.monotonic()
+        self.requested_at = time.monotonic()
 
 
 class PostgresDatabase:
@@ -162,13 +162,13 @@ class PostgresDatabase:
 
     def write_from_thread(self, op: Callable[[Tx], T]) -> T:
         self._check_open()
-        return self._alone(op, time.monotonic(), writes=True)
+        return self._run_alone(op, time.monotonic(), writes=True)
 
     async def read(self, op: Callable[[Tx], T]) -> T:
         self._check_open()
         loop = asyncio.get_running_loop()
-        asked_at = time.monotonic()
-        reading = loop.run_in_executor(self._readers, lambda: self._alone(op, asked_at, writes=False))
+        requested_at = time.monotonic()
+        reading = loop.run_in_executor(self._readers, lambda: self._run_alone(op, requested_at, writes=False))
         return await self._wait_for(reading)
 
     read_slow = read
@@ -235,8 +235,10 @@ class PostgresDatabase:
             return
         is_wanted = [pending.is_wanted for pending in group]
         try:
-            ops, asked_at = [pending.op for pending in group], group[0].asked_at
-            results = self._transaction(ops, asked_at, writes=True, is_wanted=lambda: any(each() for each in is_wanted))
+            ops, requested_at = [pending.op for pending in group], group[0].requested_at
+            results = self._transaction(
+                ops, requested_at, writes=True, is_wanted=lambda: any(each() for each in is_wanted)
+            )
         except _Abandoned:
             return
         except ServerGone as error:
@@ -244,7 +246,7 @@ class PostgresDatabase:
             for pending in group:
                 pending.done(None, error)
             return
-        except BaseException as error:  # noqa: BLE001 - handed to the one it belongs to
+        except BaseException as error:  # noqa: BLE001 - passed to the caller of the operation
             if len(group) == 1:
                 group[0].done(None, error)
                 return
@@ -254,13 +256,13 @@ class PostgresDatabase:
         for pending, result in zip(group, results, strict=True):
             pending.done(result, None)
 
-    def _alone(self, op: Callable[[Tx], T], asked_at: float, *, writes: bool) -> T:
-        return self._transaction([op], asked_at, writes=writes)[0]
+    def _run_alone(self, op: Callable[[Tx], T], requested_at: float, *, writes: bool) -> T:
+        return self._transaction([op], requested_at, writes=writes)[0]
 
     def _transaction(
         self,
         ops: list[Callable[[Tx], T]],
-        asked_at: float,
+        requested_at: float,
         *,
         writes: bool,
         is_wanted: Callable[[], bool] = lambda: True,
@@ -270,10 +272,10 @@ class PostgresDatabase:
         error: psycopg.Error
         for _ in range(_TRIES):
             try:
-                connection = self._connect(asked_at)
+                connection = self._connect(requested_at)
                 return self._try(connection, ops, writes=writes, is_repeat=is_repeat, is_wanted=is_wanted)
             except _Unanswered as lost:
-                if self._was_committed(lost.number, asked_at):
+                if self._was_committed(lost.number, requested_at):
                     return lost.results
                 error = lost.cause
             except psycopg.errors.UniqueViolation as found:
@@ -311,18 +313,18 @@ class PostgresDatabase:
                 connection.rollback()
             raise
         try:
-            self._points.passing(connection.commit)
+            self._points.perform(connection.commit)
         except psycopg.OperationalError as error:
             if writes and self._forget_dead():
                 raise _Unanswered(number, results, error) from error
             raise
         return results
 
-    def _was_committed(self, number: str, asked_at: float) -> bool:
+    def _was_committed(self, number: str, requested_at: float) -> bool:
         """Ask the server whether it committed a transaction; the transaction may still be in progress."""
         deadline = time.monotonic() + 2.0
         while True:
-            connection = self._connect(asked_at)
+            connection = self._connect(requested_at)
             try:
                 [(status,)] = connection.execute(_OUTCOME, (number,)).fetchall()
                 connection.rollback()
@@ -336,11 +338,12 @@ class PostgresDatabase:
                 return bool(status == "committed")
             if time.monotonic() > deadline:
                 raise StorageUnavailable("PostgreSQL does not report whether it committed a transaction")
-            time.sleep(_ASK_AGAIN_S)
+            time.sleep(_POLL_S)
 
     def _forget_dead(self) -> bool:
-        """Discard this thread's connection if it was lost, so that the next try opens another; False if it is still
-        open.
+        """Discard this thread's connection if it was lost, so that the next try opens another.
+
+        Return False if it is still open.
         """
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None or not connection.closed:
@@ -351,12 +354,12 @@ class PostgresDatabase:
         connection.close()
         return True
 
-    def _connect(self, asked_at: float) -> Connection:
+    def _connect(self, requested_at: float) -> Connection:
         connection: Connection | None = getattr(self._local, "connection", None)
         if connection is not None and not connection.closed:
             return connection
         refusal = self._refusal
-        if refusal is not None and asked_at <= refusal[0]:
+        if refusal is not None and requested_at <= refusal[0]:
             raise ServerGone(translate_error(refusal[1])) from refusal[1]
         began = time.monotonic()
         try:

@@ -36,9 +36,7 @@ def translate_error(error: Exception) -> CorralError:
     if isinstance(error, errors.DiskFull):
         return StorageFull("PostgreSQL has no room left", hint="free disk space on the database server")
     if isinstance(error, errors.UndefinedTable | errors.UndefinedColumn):
-        return StorageUnusable(
-            f"PostgreSQL: {text}", hint="restore what is missing from a backup; Corral goes on by itself then"
-        )
+        return StorageUnusable(f"PostgreSQL: {text}", hint="restore it from a backup; Corral then continues by itself")
     if isinstance(error, _UNUSABLE):
         return StorageUnusable(f"PostgreSQL: {text}", hint="check APP_DATABASE_URL")
     if isinstance(error, psycopg.DataError | OverflowError):

@@ -18,23 +18,23 @@ class ServerProbe:
         self._url = url
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pg-probe")
         self._guard = threading.Lock()
-        self._asked: tuple[float, Future[bool]] | None = None
+        self._check: tuple[float, Future[bool]] | None = None
 
     async def answers(self) -> bool:
-        began, asked = self._ask()
+        began, answer = self._start_check()
         left_s = began + _ANSWERS_WITHIN_S - time.monotonic()
-        if not asked.done() and left_s > 0:
-            await asyncio.wait({asyncio.wrap_future(asked)}, timeout=left_s)
-        return asked.done() and asked.result()
+        if not answer.done() and left_s > 0:
+            await asyncio.wait({asyncio.wrap_future(answer)}, timeout=left_s)
+        return answer.done() and answer.result()
 
     def close(self) -> None:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _ask(self) -> "tuple[float, Future[bool]]":
+    def _start_check(self) -> "tuple[float, Future[bool]]":
         with self._guard:
-            if self._asked is None or self._asked[1].done():
-                self._asked = (time.monotonic(), self._thread.submit(self._connect))
-            return self._asked
+            if self._check is None or self._check[1].done():
+                self._check = (time.monotonic(), self._thread.submit(self._connect))
+            return self._check
 
     def _connect(self) -> bool:
         try:

@@ -26,7 +26,7 @@ class _ReadOnly:
     def __init__(self) -> None:
         self.damage = Damage()
 
-    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:  # noqa: ARG002 - the shape of a database
+    async def write(self, op: Callable[[Tx], T], *, essential: bool = False) -> T:  # noqa: ARG002 - the interface of a database
         raise self._refusal()
 
     def write_from_thread(self, op: Callable[[Tx], T]) -> T:  # noqa: ARG002
@@ -61,7 +61,7 @@ class ReadOnlyFile(_ReadOnly):
         return await asyncio.to_thread(self._read, op)
 
     def _read(self, op: Callable[[Tx], T]) -> T:
-        def look(connection: sqlite_file.Connection) -> T:
+        def run(connection: sqlite_file.Connection) -> T:
             connection.execute("BEGIN")
             tx = SqliteTx(connection, self._compiler)
             tx.wall_ms = self._clock.wall_ms()
@@ -69,7 +69,7 @@ class ReadOnlyFile(_ReadOnly):
             return op(tx)
 
         try:
-            return sqlite_file.read_quietly(self._path, look)
+            return sqlite_file.read_quietly(self._path, run)
         except OSError as error:
             raise StorageUnusable(
                 f"{self._path} cannot be read ({error.strerror})", hint="check that it is still there"
@@ -79,10 +79,10 @@ class ReadOnlyFile(_ReadOnly):
 
     def _now_ms(self, connection: sqlite_file.Connection) -> int:
         """Return the writers' clock if one was set since the machine started; otherwise the wall clock."""
-        known = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
-        if known.get("boot_id") != self._clock.boot_id():
+        stored = dict(connection.execute("SELECT key, value FROM corral_meta").fetchall())
+        if stored.get("boot_id") != self._clock.boot_id():
             return self._clock.wall_ms()
-        return self._clock.since_boot_ms() + int(known["offset_ms"])
+        return self._clock.since_boot_ms() + int(stored["offset_ms"])
 
 
 class Nothing(_ReadOnly):

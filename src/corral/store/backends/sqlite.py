@@ -159,7 +159,7 @@ class SqliteDatabase:
         """Write from a thread that must not depend on the event loop."""
         self._check_open()
         with self._all_locks():
-            return self._alone_or_from_reserve(op, essential=True)
+            return self._run_with_reserve(op, essential=True)
 
     def _check_open(self) -> None:
         if self._closed:
@@ -228,19 +228,19 @@ class SqliteDatabase:
         group = [self._waiting.popleft() for _ in range(min(len(self._waiting), _MAX_GROUP))]
         if self._lock.acquire(blocking=False):
             if self._process_lock.try_take():
-                loop.run_in_executor(self._thread, self._finish, group, self._ran(group), loop)
+                loop.run_in_executor(self._thread, self._finish, group, self._run_group(group), loop)
                 return
             self._lock.release()
         loop.run_in_executor(self._thread, self._wait_and_finish, group, loop)
 
-    def _ran(self, group: list[_Pending]) -> list[_Result] | None:
+    def _run_group(self, group: list[_Pending]) -> list[_Result] | None:
         """Begin a transaction and run the group in it; None, after a rollback, if an operation failed."""
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             migration_marks.refuse_moved(self._connection, self._path)
             tx = self._tx(self._connection)
             return [(pending, pending.op(tx), None) for pending in group]
-        except Exception:  # noqa: BLE001 - run alone it fails again, and then for the one it belongs to
+        except Exception:  # noqa: BLE001 - run alone, the operation fails again, for its own caller
             self._roll_back()
             return None
 
@@ -248,9 +248,9 @@ class SqliteDatabase:
         """Commit the group under both locks, and release them."""
         try:
             if results is None or not self._try_commit():
-                results = self._each_alone(group)
+                results = self._run_each(group)
         finally:
-            self._process_lock.give_back()
+            self._process_lock.release()
             self._lock.release()
         self._hand_over(loop, results)
 
@@ -268,22 +268,22 @@ class SqliteDatabase:
     def _wait_and_finish(self, group: list[_Pending], loop: asyncio.AbstractEventLoop) -> None:
         try:
             with self._all_locks():
-                results = self._ran(group)
+                results = self._run_group(group)
                 if results is None or not self._try_commit():
-                    results = self._each_alone(group)
+                    results = self._run_each(group)
         except StorageError as error:
             results = [(pending, None, error) for pending in group]
         self._hand_over(loop, results)
 
     def _try_commit(self) -> bool:
         try:
-            self._points.passing(self._execute_commit)
+            self._points.perform(self._execute_commit)
         except pysqlite3.Error:
             self._roll_back()
             return False
         return True
 
-    def _each_alone(self, group: list[_Pending]) -> list[_Result]:
+    def _run_each(self, group: list[_Pending]) -> list[_Result]:
         """Run each operation in its own transaction, so that one failure does not affect the others."""
         results: list[_Result] = []
         locked: StillLocked | None = None
@@ -291,21 +291,21 @@ class SqliteDatabase:
             try:
                 if locked is not None:  # waiting separately for each operation would add up
                     raise locked
-                results.append((pending, self._alone_or_from_reserve(pending.op, pending.essential), None))
-            except BaseException as error:  # noqa: BLE001 - handed to the one who asked
+                results.append((pending, self._run_with_reserve(pending.op, pending.essential), None))
+            except BaseException as error:  # noqa: BLE001 - passed to the caller of the operation
                 locked = error if isinstance(error, StillLocked) else None
                 results.append((pending, None, error))
         return results
 
-    def _alone_or_from_reserve(self, op: Callable[[Tx], T], essential: bool) -> T:
+    def _run_with_reserve(self, op: Callable[[Tx], T], essential: bool) -> T:
         try:
-            return self._alone(op)
+            return self._run_alone(op)
         except StorageFull:
             if not essential or self._reserve is None or not self._reserve.release():
                 raise
-            return self._alone(op)
+            return self._run_alone(op)
 
-    def _alone(self, op: Callable[[Tx], T]) -> T:
+    def _run_alone(self, op: Callable[[Tx], T]) -> T:
         try:
             try:
                 return self._transaction(op)
@@ -319,7 +319,7 @@ class SqliteDatabase:
         try:
             migration_marks.refuse_moved(self._connection, self._path)
             result = op(self._tx(self._connection, is_repeat=is_repeat))
-            self._points.passing(self._execute_commit)
+            self._points.perform(self._execute_commit)
         finally:
             self._roll_back()
         return result

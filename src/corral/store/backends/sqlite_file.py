@@ -49,8 +49,8 @@ def _open(path: Path, mode: str) -> Connection:
     return pysqlite3.connect(f"file:{quoted}{mode}", uri=True, isolation_level=None, check_same_thread=False, timeout=0)
 
 
-def read_quietly(path: Path, look: Callable[[Connection], T]) -> T:
-    """Run `look` on the file without creating other files beside it.
+def read_quietly(path: Path, read: Callable[[Connection], T]) -> T:
+    """Run `read` on the file without creating other files beside it.
 
     An ordinary reader creates a log and its index. Without a log the file is complete, so it is opened as immutable;
     if it was written in the meantime, the read is repeated in the ordinary way.
@@ -58,28 +58,28 @@ def read_quietly(path: Path, look: Callable[[Connection], T]) -> T:
     before = _stamp(path)
     if not before[0]:
         try:
-            found = _look_and_close(_open(path, "?mode=ro&immutable=1"), look)
+            found = _read_and_close(_open(path, "?mode=ro&immutable=1"), read)
         except (pysqlite3.Error, StorageError):
             if _stamp(path) == before:
                 raise
         else:
             if _stamp(path) == before:
                 return found
-    return _look_and_close(connect(path, readonly=True), look)
+    return _read_and_close(connect(path, readonly=True), read)
 
 
-def _look_and_close(connection: Connection, look: Callable[[Connection], T]) -> T:
+def _read_and_close(connection: Connection, read: Callable[[Connection], T]) -> T:
     try:
-        return look(connection)
+        return read(connection)
     finally:
         connection.close()
 
 
 def _stamp(path: Path) -> tuple[bool, int, int, int]:
     """Return whether the file has a log, and the values that change with every write."""
-    found = path.stat()
+    status = path.stat()
     has_log = _was_not_closed(path) or path.with_name(path.name + "-journal").exists()
-    return has_log, found.st_ino, found.st_size, found.st_mtime_ns
+    return has_log, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def prepare(connection: Connection) -> None:
@@ -106,14 +106,14 @@ def check_file(path: Path) -> None:
         raise StorageUnusable(f"{path} is not a SQLite database", hint=remedy)
     is_checked = path.stat().st_size <= (_CHECK_UNCLEAN_BYTES if _was_not_closed(path) else _CHECK_ALWAYS_BYTES)
 
-    def look(connection: Connection) -> None:
+    def check(connection: Connection) -> None:
         connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         answer = connection.execute("PRAGMA quick_check(1)").fetchone()[0] if is_checked else "ok"
         if answer != "ok":
             raise StorageUnusable(f"{path} is damaged: {answer}", hint=remedy)
 
     try:
-        read_quietly(path, look)
+        read_quietly(path, check)
     except pysqlite3.DatabaseError as error:
         raise translate_error(error, path, remedy) from error
 
@@ -148,7 +148,7 @@ def translate_error(error: Exception, path: Path | None, hint: str | None = None
     where = str(path) if path is not None else "the database in memory"
     if isinstance(error, OverflowError | pysqlite3.DataError):
         return BadInput(f"SQLite cannot take this value: {text}")
-    if text.startswith(migration_marks.TOLD):
+    if text.startswith(migration_marks.MOVED_PREFIX):
         return StorageMoved(where, text)
     if isinstance(error, pysqlite3.IntegrityError):
         return StorageError(f"{where} refused a row: {text}", hint="please report this")
@@ -177,7 +177,7 @@ def is_busy(error: Exception) -> bool:
 
 
 def _is_full(path: Path | None) -> bool:
-    """True for a full disk, which SQLite sometimes reports as a plain I/O error."""
+    """Return whether the disk is full, which SQLite sometimes reports as a plain I/O error."""
     return path is not None and shutil.disk_usage(path.parent).free < _NO_ROOM_BYTES
 
 
@@ -204,7 +204,7 @@ class WriteLock:
             hint="look for a stopped or hanging `corral` process, or for another program it waits for itself",
         )
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         if self._file is not None:
             file_lock.unlock(self._file)
 
@@ -219,7 +219,7 @@ class WriteLock:
         try:
             yield
         finally:
-            self.give_back()
+            self.release()
 
 
 def wait_until(

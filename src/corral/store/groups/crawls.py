@@ -31,7 +31,7 @@ class SqlCrawlStore:
         def add(tx: Tx) -> tuple[str, bool]:
             run_id, is_replayed = frontier.add_crawl(tx, run, drafts, seeds, key)
             if keep and not is_replayed:
-                pinned_runs.keep(tx, run_id)
+                pinned_runs.pin(tx, run_id)
             return run_id, is_replayed
 
         return await self._db.write(add)

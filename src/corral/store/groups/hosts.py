@@ -25,8 +25,8 @@ class SqlHostStore:
     async def forget(self, older_than_s: float) -> int:
         return await self._db.write(lambda tx: state.forget(tx, older_than_s))
 
-    async def touch(self, seen: Sequence[tuple[str, int, float]]) -> None:
-        await self._db.write(lambda tx: state.touch(tx, seen))
+    async def touch(self, observed: Sequence[tuple[str, int, float]]) -> None:
+        await self._db.write(lambda tx: state.touch(tx, observed))
 
     async def open_breaker(self, host_key: str, failures: int, blocked_s: float) -> None:
         await self._db.write(lambda tx: state.open_breaker(tx, host_key, failures, blocked_s))
@@ -38,22 +38,22 @@ class SqlHostStore:
         return await self._db.write(lambda tx: state.end_probe(tx, host_key, failures, opened_ago_s), essential=True)
 
     async def set_pace(self, host_key: str, pace: SitePace) -> None:
-        await self._db.write(lambda tx: state.say(tx, host_key, pace))
+        await self._db.write(lambda tx: state.set_pace(tx, host_key, pace))
 
     async def park(self, parkings: Sequence[Parking]) -> int:
         return await self._db.write(lambda tx: state.park(tx, parkings), essential=True)
 
     async def release_pages(self, host_key: str) -> int:
-        return await self._db.write(lambda tx: state.let_go(tx, host_key))
+        return await self._db.write(lambda tx: state.release_pages(tx, host_key))
 
     async def release_probe_page(self, host_key: str) -> int:
-        return await self._db.write(lambda tx: state.call_up(tx, host_key))
+        return await self._db.write(lambda tx: state.release_probe_page(tx, host_key))
 
     async def count_waiting(self) -> tuple[dict[str, int], int]:
         return await self._db.read_slow(state.waiting_counts)
 
-    async def take_quotas(self, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
-        return await self._db.write(lambda tx: quotas.take(tx, owner, asks))
+    async def take_quotas(self, owner: Owner, requests: Sequence[QuotaRequest]) -> list[QuotaGrant]:
+        return await self._db.write(lambda tx: quotas.take(tx, owner, requests))
 
     async def find_contested(self, owner: Owner) -> dict[str, bool]:
         return await self._db.read(lambda tx: quotas.find_contested(tx, owner))

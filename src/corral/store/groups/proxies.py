@@ -16,7 +16,7 @@ from corral.store.queries.proxies import pool, refreshes
 from corral.store.queries.proxies.refreshes import MakeCheck
 
 # Proxies per transaction, so that a long list does not delay other writes for long.
-_AT_ONCE = 2000
+_BATCH_PROXIES = 2000
 
 
 class SqlProxyStore:
@@ -24,7 +24,7 @@ class SqlProxyStore:
         self._db = database
 
     async def add(self, new: Sequence[NewProxy]) -> ProxyImport:
-        parts = [await self._add_part(new[at : at + _AT_ONCE]) for at in range(0, len(new), _AT_ONCE)]
+        parts = [await self._add_part(new[at : at + _BATCH_PROXIES]) for at in range(0, len(new), _BATCH_PROXIES)]
         return ProxyImport(
             sum(part.imported for part in parts),
             sum(part.updated for part in parts),
@@ -59,7 +59,7 @@ class SqlProxyStore:
         return await self._db.read(pool.load)
 
     async def tiers(self, site: str | None, limit: int) -> dict[str, dict[Tier, SiteRecord]]:
-        """Return how the tiers did at a site, or at the sites used last."""
+        """Return the results of the tiers at a site, or at the sites used last."""
         return await self._db.read(lambda tx: pool.tiers(tx, site, limit))
 
     async def record_checks(self, checks: Sequence[ProxyCheck]) -> int:

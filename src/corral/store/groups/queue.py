@@ -10,7 +10,7 @@ from corral.store.queries.queue.starts import MakeRun
 from corral.store.queries.queue.tasks import TaskCount, TaskFilter
 
 # Tasks per transaction, so that an import of a large file does not delay other writes for long.
-_AT_ONCE = 5000
+_BATCH_TASKS = 5000
 
 
 class SqlQueueStore:
@@ -20,8 +20,8 @@ class SqlQueueStore:
     async def add(self, file: QueueFile, registry: str) -> ImportReport:
         """Import the tasks of a file. An import can be repeated safely, even after an interrupted one."""
         await self.note_ends()  # an ended task is not busy
-        starts_at = range(0, len(file.tasks), _AT_ONCE)
-        parts = [await self._add_part(file.tasks[start : start + _AT_ONCE], registry) for start in starts_at]
+        offsets = range(0, len(file.tasks), _BATCH_TASKS)
+        parts = [await self._add_part(file.tasks[start : start + _BATCH_TASKS], registry) for start in offsets]
         return ImportReport(
             sum(part.imported for part in parts),
             sum(part.updated for part in parts),
@@ -31,8 +31,8 @@ class SqlQueueStore:
             tuple(file.notes),
         )
 
-    async def _add_part(self, given: Sequence[QueueTask], registry: str) -> ImportReport:
-        return await self._db.write(lambda tx: tasks.add(tx, given, registry))
+    async def _add_part(self, imported: Sequence[QueueTask], registry: str) -> ImportReport:
+        return await self._db.write(lambda tx: tasks.add(tx, imported, registry))
 
     async def feed(
         self, registry: str, rules: FeedRules, make_run: MakeRun, scope: TaskScope | None = None

@@ -64,10 +64,10 @@ class SqlRunStore:
 
     async def keep(self, run_id: str, *, keep: bool) -> None:
         """Exempt a finished crawl from retention, or end the exemption."""
-        await self._db.write(lambda tx: (pinned_runs.keep if keep else pinned_runs.let_go)(tx, run_id))
+        await self._db.write(lambda tx: (pinned_runs.pin if keep else pinned_runs.unpin)(tx, run_id))
 
-    async def is_kept(self, run_id: str) -> bool:
-        return await self._db.read(lambda tx: pinned_runs.is_kept(tx, run_id))
+    async def is_pinned(self, run_id: str) -> bool:
+        return await self._db.read(lambda tx: pinned_runs.is_pinned(tx, run_id))
 
     async def claim(
         self, owner: Owner, limit: int, lease_s: float, lanes: Lanes = EVERY_LANE, hosts: HostRoom = ANY_HOST
@@ -110,7 +110,7 @@ class SqlRunStore:
         return await write_unless_moved(self._db, settle, lost)
 
     async def accept_data(self, run_id: str) -> Run:
-        """Make the records of a run ordinary that its verdict has withheld."""
+        """Accept the data of a run: its withheld records become ordinary."""
         return await self._db.write(lambda tx: data_verdicts.accept(tx, run_id))
 
     async def note_progress(self, lease: Lease, stats: dict[str, Any]) -> None:
@@ -134,7 +134,7 @@ class SqlRunStore:
 
 
 def _reap(tx: Tx, limit: int) -> int:
-    """Workflows are locked before runs, as in a settlement: the first look only finds out which."""
+    """Requeue runs with expired leases. Their workflows are locked before them, as in a settlement."""
     expired = losses.find_expired(tx, limit)
     return _take_back(tx, expired, lambda: losses.reap(tx, limit)) if expired else 0
 

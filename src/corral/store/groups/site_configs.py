@@ -13,7 +13,7 @@ class SqlSiteConfigStore:
         self._db = database
 
     async def documents(self) -> dict[str, dict[str, Any]]:
-        """Every stored configuration by its site."""
+        """Return every stored configuration by its site."""
         found = await self._db.read(site_configs.list_all)
         return {each.site: each.document for each in found}
 

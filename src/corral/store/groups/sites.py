@@ -20,8 +20,8 @@ class SqlSiteStore:
     async def list_known(self, limit: int) -> list[KnownSite]:
         return await self._db.read_slow(lambda tx: sites.list_known(tx, limit))
 
-    async def learn(self, seen: Sequence[Observation]) -> None:
-        await self._db.write(lambda tx: sites.learn(tx, seen))
+    async def learn(self, observations: Sequence[Observation]) -> None:
+        await self._db.write(lambda tx: sites.learn(tx, observations))
 
     async def statistics(self, host: str) -> SiteStatistics | None:
         return await self._db.read(lambda tx: site_statistics.of_host(tx, host))
@@ -43,8 +43,8 @@ class SqlRecipeStore:
     async def newest(self, host: str | None, before: str | None, limit: int) -> list[StoredRecipe]:
         return await self._db.read(lambda tx: recipes.newest(tx, host, before, limit))
 
-    async def save(self, lesson: RecordedRecipe) -> StoredRecipe | None:
-        return await self._db.write(lambda tx: recipes.save(tx, lesson))
+    async def save(self, recorded: RecordedRecipe) -> StoredRecipe | None:
+        return await self._db.write(lambda tx: recipes.save(tx, recorded))
 
     async def mark_failed(self, recipe_id: str, version: int) -> None:
         await self._db.write(lambda tx: recipes.mark_failed(tx, recipe_id, version))

@@ -1,4 +1,4 @@
-"""Alembic's entry: the connection is always handed in by `corral.store.schema`."""
+"""Alembic's entry point: `corral.store.schema` always provides the connection."""
 
 from alembic import context
 

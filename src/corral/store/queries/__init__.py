@@ -1,1 +1,1 @@
-"""Statements by subject; each function runs in the transaction it is given."""
+"""Statements by subject; each function runs in the transaction of its caller."""

@@ -9,9 +9,9 @@ from corral.store.rows import from_json, to_json
 from corral.store.site_tables import alert_channels
 from corral.store.tx import Row, Tx, first, insert_params, param, values
 
-_SHOWN = tuple(alert_channels.c[name] for name in ("name", "kind", "rules", "shown", "sealed"))
-_ALL = sa.select(*_SHOWN).order_by(alert_channels.c.name)
-_GET = sa.select(*_SHOWN).where(alert_channels.c.name == param("name"))
+_COLUMNS = tuple(alert_channels.c[name] for name in ("name", "kind", "rules", "shown", "sealed"))
+_ALL = sa.select(*_COLUMNS).order_by(alert_channels.c.name)
+_GET = sa.select(*_COLUMNS).where(alert_channels.c.name == param("name"))
 _INSERT = insert(alert_channels).values(insert_params(alert_channels))
 _PUT = _INSERT.on_conflict_do_update(
     index_elements=["name"],
@@ -27,8 +27,8 @@ _KIDS = sa.select(alert_channels.c.kid, sa.func.count()).group_by(alert_channels
 
 
 def _channel(row: Row) -> AlertChannel:
-    name, kind, rules, shown, sealed = row
-    return AlertChannel(name, ChannelKind(kind), AlertRules.of(from_json(rules)), shown, sealed)
+    name, kind, rules, destination, sealed = row
+    return AlertChannel(name, ChannelKind(kind), AlertRules.of(from_json(rules)), destination, sealed)
 
 
 def list_all(tx: Tx) -> list[AlertChannel]:
@@ -47,7 +47,7 @@ def put(tx: Tx, channel: AlertChannel) -> None:
         name=channel.name,
         kind=channel.kind.value,
         rules=to_json(channel.rules.document()),
-        shown=channel.shown,
+        shown=channel.redacted,
         sealed=channel.sealed,
         kid=channel.kid,
         updated_at=tx.wall_ms,

@@ -23,7 +23,7 @@ _DELETE = sa.delete(artifacts).where(artifacts.c.id == param("id"))
 _DELETE_OF_RUN = sa.delete(artifacts).where(artifacts.c.run_id == param("run_id"))
 
 
-def name_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
+def add_all(tx: Tx, settlements: Sequence[Settlement]) -> None:
     """Record the artifacts of attempts that were just settled."""
     rows = [
         values(

@@ -11,7 +11,7 @@ from corral.domain.runs.run import WORKFLOW, RunState
 from corral.store.tables import crawls, events, items, records, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
-_SHOWN = 20
+_MAX_FINDINGS = 20
 # An expired lease is a finding only after this time: the sweep runs every second.
 _LATE_MS = 15_000
 _WAITED_MS = 60_000
@@ -24,7 +24,7 @@ _EXPIRED = (
         runs.c.lease_until < param("late"),
         runs.c.kind != sa.literal_column(f"'{WORKFLOW}'"),
     )
-    .limit(_SHOWN)
+    .limit(_MAX_FINDINGS)
 )
 _WAITING = (
     sa.select(runs.c.id, runs.c.due_at)
@@ -39,14 +39,14 @@ _GAPS = (
     sa.select(events.c.run_id, sa.func.count(), sa.func.max(events.c.seq))
     .group_by(events.c.run_id)
     .having(sa.func.count() != sa.func.max(events.c.seq))
-    .limit(_SHOWN)
+    .limit(_MAX_FINDINGS)
 )
 _NUMBERS = (
     sa.select(runs.c.id, runs.c.seq, sa.func.coalesce(sa.func.max(events.c.seq), 0))
     .select_from(runs.outerjoin(events, events.c.run_id == runs.c.id))
     .group_by(runs.c.id, runs.c.seq)
     .having(runs.c.seq != sa.func.coalesce(sa.func.max(events.c.seq), 0))
-    .limit(_SHOWN)
+    .limit(_MAX_FINDINGS)
 )
 _HISTORIES = (
     sa.select(runs.c.id, runs.c.state, events.c.kind)
@@ -59,7 +59,7 @@ _DOUBLED = (
     sa.select(records.c.run_id, records.c.item_key)
     .group_by(records.c.run_id, records.c.item_key)
     .having(sa.func.count() > 1)
-    .limit(_SHOWN)
+    .limit(_MAX_FINDINGS)
 )
 
 
@@ -102,7 +102,7 @@ def _numbering(tx: Tx) -> Iterator[Finding]:
     for id_, count, last in tx.all(_GAPS):
         yield Finding("event numbers have no gap", id_, f"{count} events, the last is number {last}", remedy)
     for id_, seq, last in tx.all(_NUMBERS):
-        yield Finding("a run knows its last event", id_, f"the run says {seq}, its history {last}", remedy)
+        yield Finding("a run knows its last event", id_, f"the run has number {seq}, its history {last}", remedy)
 
 
 def _check_states(tx: Tx) -> Iterator[Finding]:
@@ -118,12 +118,12 @@ def _check_state_page(rows: list[Row]) -> Iterator[Finding]:
     for id_, state, kind in rows:
         histories.setdefault(id_, (state, []))[1].append(EventKind(kind))
     for id_, (state, kinds) in histories.items():
-        told = fold(kinds)
-        if told is None or told.value != state:
+        expected = fold(kinds)
+        if expected is None or expected.value != state:
             yield Finding(
                 "the history of a run leads to its state",
                 id_,
-                f"the run is {state}, its events say {told.value if told else 'nothing'}",
+                f"the run is {state}, its events lead to {expected.value if expected else 'no state'}",
                 "restore a backup from before; please report this, with the output of `corral events RUN`",
             )
 
@@ -139,10 +139,10 @@ def _frontiers(tx: Tx) -> Iterator[Finding]:
     for run_id, state, count in tx.all(_ITEMS):
         counted.setdefault(run_id, {})[state] = int(count)
     for run_id, *numbers in tx.all(_CRAWLS):
-        there = Counts(**counted.get(run_id, {}))
-        told = Counts(*map(int, numbers))
-        if there != told:
+        actual = Counts(**counted.get(run_id, {}))
+        stored = Counts(*map(int, numbers))
+        if actual != stored:
             remedy = "please report this, with the output of `corral events RUN`"
             yield Finding(
-                "a crawl knows its items", run_id, f"it says {told._asdict()}, there are {there._asdict()}", remedy
+                "a crawl knows its items", run_id, f"it counts {stored._asdict()}, there are {actual._asdict()}", remedy
             )

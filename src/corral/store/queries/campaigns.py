@@ -101,14 +101,14 @@ def add(tx: Tx, campaign_id: str, sites: Sequence[NewSite], key: IdempotencyKey 
     if tx.is_repeat and tx.all(_GET, values(id=campaign_id)):
         return campaign_id, False
     tx.run(_ADD, values(id=campaign_id, created_at=tx.wall_ms))
-    for place, each in enumerate(sites):
+    for position, each in enumerate(sites):
         frontier.add_crawl(tx, each.run, each.drafts, each.seeds, None)
         if each.waits_for:
             runs_queries.apply_action(tx, each.run.id, RunAction.PAUSE)
         row = values(
             campaign_id=campaign_id,
             site=each.site,
-            place=place,
+            place=position,
             run_id=each.run.id,
             waits_for=to_json(list(each.waits_for)),
             released_at=None if each.waits_for else tx.wall_ms,

@@ -1,7 +1,7 @@
 """Delete the rows of dataset builds that have not been run for long, in small batches.
 
-A build that is continued while its rows are being deleted asks its sources again: its progress is deleted first. The
-rows that are left are still true, because pack files are removed last.
+A build that is continued while its rows are being deleted reads its sources again: its progress is deleted first. The
+remaining rows stay valid, because pack files are removed last.
 """
 
 import sqlalchemy as sa

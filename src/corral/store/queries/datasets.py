@@ -1,4 +1,4 @@
-"""The images of dataset builds: found, downloaded, judged."""
+"""The images of dataset builds: discovery, download and verdicts."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -42,8 +42,8 @@ _ADD = (
 )
 _LAST = sa.select(sa.func.max(_images.seq), sa.func.count()).where(_OF_BUILD)
 _ACCEPTED = ("recipe_0", "recipe_1", "recipe_2")  # a statement takes a limited number of parameters
-# A run that takes over a build resets images that an earlier run had leased, or made by another recipe.
-_GIVE_BACK = (
+# A run that takes over a build resets images that an earlier run had leased or processed by another recipe.
+_RELEASE = (
     sa.update(dataset_images)
     .values(state=ImageState.PENDING.value, due_at=0)
     .where(_OF_BUILD, _images.state == ImageState.LEASED.value)
@@ -176,7 +176,7 @@ def _new_row(build: str, seq: int, found: FoundImage) -> dict[str, Any]:
 
 def begin_download(tx: Tx, build: str, recipes: Sequence[str], *, retries: bool) -> int:
     """Make all images pending that this run has to download; return their number."""
-    tx.run(_GIVE_BACK, values(build=build))
+    tx.run(_RELEASE, values(build=build))
     accepted = dict(zip(_ACCEPTED, [*recipes, *[recipes[0]] * len(_ACCEPTED)], strict=False))
     if tx.run(_REDO, values(build=build, **accepted)):
         forget_pairs(tx, build)

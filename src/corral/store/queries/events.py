@@ -40,10 +40,10 @@ def _limit_meta(meta: dict[str, Any]) -> str:
         return text
     large = {key for key, value in meta.items() if len(to_json(value)) > _SMALL_BYTES}
     room = _MAX_META_BYTES // _ESCAPED_BYTES // max(1, len(large))
-    kept = {key: value for key, value in meta.items() if key not in large}
+    small = {key: value for key, value in meta.items() if key not in large}
     # The end of a long text matters most: the last output of a process, or the end of a traceback.
     cut = {key: meta[key][-room:] for key in large if isinstance(meta[key], str)}
-    return to_json({**kept, **cut, "truncated": True})
+    return to_json({**small, **cut, "truncated": True})
 
 
 def insert(tx: Tx, rows: list[dict[str, Any]]) -> None:

@@ -2,7 +2,7 @@
 
 SQLite has one writer, so positions appear in order. PostgreSQL assigns positions before the commit: a missing one may
 still appear, or never (its transaction was rolled back, or the event was pruned). A reader that passes it too early
-never sees it. So the reader stops there until every transaction that may have taken the position is over.
+never sees it. So the reader stops there until every transaction that may own the position is over.
 """
 
 import time
@@ -25,7 +25,7 @@ _NUMBER: Any = sa.select(sa.text("pg_current_xact_id()::text::bigint"))
 _OLDEST_OPEN: Any = sa.select(sa.text("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"))
 
 _WAIT_S = 0.5
-_ASK_AGAIN_S = 0.002
+_POLL_S = 0.002
 
 
 def _watch(tx: Tx, gaps: FeedGaps, position: int) -> None:
@@ -35,7 +35,7 @@ def _watch(tx: Tx, gaps: FeedGaps, position: int) -> None:
 
 
 def _settle(tx: Tx, gaps: FeedGaps) -> None:
-    """Settle the watched position once every transaction that may have taken an earlier one is over."""
+    """Settle the watched position once every transaction that may own an earlier one is over."""
     waiting = gaps.waiting
     if waiting is not None and int(tx.all(_OLDEST_OPEN)[0][0]) >= waiting[1]:
         gaps.settled = max(gaps.settled, waiting[0])
@@ -79,7 +79,7 @@ def last_position(tx: Tx) -> int:
         _watch(tx, gaps, last)
         _settle(tx, gaps)
         if gaps.settled < last:
-            time.sleep(_ASK_AGAIN_S)
+            time.sleep(_POLL_S)
     return last if gaps.settled >= last else _before_gaps(tx)
 
 

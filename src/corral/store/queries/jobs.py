@@ -80,7 +80,7 @@ _ADVANCE = (
     .where(jobs.c.id == param("id"), jobs.c.next_slot == param("due_slot"))
     .values(next_slot=param("next_slot"))
 )
-_SLOT_TAKEN = sa.select(slots.c.run_id).where(slots.c.job_id == param("id"), slots.c.slot == param("slot"))
+_FIND_SLOT = sa.select(slots.c.run_id).where(slots.c.job_id == param("id"), slots.c.slot == param("slot"))
 _TAKE_SLOT = insert_all(slots)
 
 
@@ -174,12 +174,12 @@ def fire(
     if tx.run(_ADVANCE, advanced) == 0:
         return False
     # A clock that is set back can reach a slot twice, so the row of a slot outlives the schedule.
-    if tx.all(_SLOT_TAKEN, values(id=job_id, slot=slot_ms)):
+    if tx.all(_FIND_SLOT, values(id=job_id, slot=slot_ms)):
         return False
     tx.run(_TAKE_SLOT, values(job_id=job_id, slot=slot_ms, run_id=run.id))
     if seeds:
         frontier.add_crawl(tx, run, drafts, seeds, None)
-        pinned_runs.keep(tx, run.id)
+        pinned_runs.pin(tx, run.id)
     else:
         run_queries.add(tx, [(run, drafts)])
     return True

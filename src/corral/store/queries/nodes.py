@@ -12,15 +12,15 @@ from corral.store.rows import at, maybe_at
 from corral.store.tables import events, nodes, runs
 from corral.store.tx import Row, Tx, insert_params, is_state, param, values
 
-_SHOWN_RUNS = 20
+_MAX_LISTED = 20
 
 _INSERT = insert(nodes).values(insert_params(nodes))
 # A node that was removed while it could not write gets its row back.
-_SEEN = _INSERT.on_conflict_do_update(
+_SAVE = _INSERT.on_conflict_do_update(
     index_elements=["owner"],
     set_={name: _INSERT.excluded[name] for name in ("processes", "stopping", "seen_at")},
 )
-_STRIKE = sa.delete(nodes).where(nodes.c.owner == param("owner"))
+_DELETE = sa.delete(nodes).where(nodes.c.owner == param("owner"))
 _FORGET = sa.delete(nodes).where(nodes.c.seen_at < param("before"))
 _LISTED = sa.select(nodes).where(nodes.c.owner > param("after")).order_by(nodes.c.owner).limit(param("limit"))
 _LIVE_QUEUES = sa.select(nodes.c.queues).where(nodes.c.seen_at >= param("since"), nodes.c.stopping == 0).distinct()
@@ -43,7 +43,7 @@ _NUMBERED = (
 _FIRST_HELD = (
     sa.select(*_HELD_COLUMNS)
     .join(_NUMBERED, _NUMBERED.c.id == runs.c.id)
-    .where(_NUMBERED.c.number <= _SHOWN_RUNS)
+    .where(_NUMBERED.c.number <= _MAX_LISTED)
     .order_by(runs.c.id)
 )
 _HELD_BY = (
@@ -70,13 +70,13 @@ def save_heartbeat(tx: Tx, info: NodeInfo, processes: int, *, is_stopping: bool)
         seen_at=tx.now_ms,
         stopping=int(is_stopping),
     )
-    tx.run(_SEEN, row)
+    tx.run(_SAVE, row)
     tx.run(_FORGET, values(before=tx.now_ms - round(FORGOTTEN_AFTER_S * 1000)))
 
 
 def remove(tx: Tx, owner: Owner) -> None:
     """Delete the row of a node, and its quotas at all hosts."""
-    tx.run(_STRIKE, values(owner=owner))
+    tx.run(_DELETE, values(owner=owner))
     quotas.drop_all(tx, owner)
 
 
@@ -89,9 +89,10 @@ def list_all(tx: Tx, after: str, limit: int) -> list[NodeStatus]:
     for row in tx.all(_FIRST_HELD):
         held.setdefault(row[0], []).append(_to_held_run(tx, row))
     # A run may be claimed between the two queries.
-    shown = {owner: tuple(runs_held) for owner, runs_held in held.items()}
+    listed = {owner: tuple(runs_held) for owner, runs_held in held.items()}
     return [
-        _worker(tx, row, max(counts.get(row[0], 0), len(shown.get(row[0], ()))), shown.get(row[0], ())) for row in rows
+        _status(tx, row, max(counts.get(row[0], 0), len(listed.get(row[0], ()))), listed.get(row[0], ()))
+        for row in rows
     ]
 
 
@@ -105,7 +106,7 @@ def live_queues(tx: Tx) -> frozenset[str]:
     return frozenset(name for row in rows for name in row[0].split(",") if name)
 
 
-def _worker(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> NodeStatus:
+def _status(tx: Tx, row: Row, holding: int, held: tuple[HeldRun, ...]) -> NodeStatus:
     owner, host, pid, role, transport, queues, concurrency, processes, version, started_at, seen_at, stopping = row
     names = tuple(name for name in queues.split(",") if name)
     info = NodeInfo(Owner(owner), host, pid, NodeRole(role), transport, names, concurrency, version)

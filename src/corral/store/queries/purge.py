@@ -8,9 +8,9 @@ from corral.store.queries.sites import site_statistics
 from corral.store.tables import items, pages, purge_queue, records
 from corral.store.tx import Tx, first, insert_params, param, values
 
-_LEAVE = insert(purge_queue).values(insert_params(purge_queue)).on_conflict_do_nothing(index_elements=["run_id"])
+_ENQUEUE = insert(purge_queue).values(insert_params(purge_queue)).on_conflict_do_nothing(index_elements=["run_id"])
 _NEXT = sa.select(purge_queue.c.run_id, purge_queue.c.with_records).order_by(purge_queue.c.run_id).limit(1)
-_CLEARED = sa.delete(purge_queue).where(purge_queue.c.run_id == param("run_id"))
+_DEQUEUE = sa.delete(purge_queue).where(purge_queue.c.run_id == param("run_id"))
 
 
 def _some_of(table: sa.Table) -> sa.Delete:
@@ -23,8 +23,8 @@ _SOME_RECORDS = _some_of(records)
 _SOME_PAGES = _some_of(pages)
 
 
-def leave(tx: Tx, run_id: str, *, with_records: bool) -> None:
-    tx.run(_LEAVE, values(run_id=run_id, with_records=int(with_records)))
+def enqueue(tx: Tx, run_id: str, *, with_records: bool) -> None:
+    tx.run(_ENQUEUE, values(run_id=run_id, with_records=int(with_records)))
 
 
 def clear(tx: Tx, limit: int) -> bool:
@@ -38,7 +38,7 @@ def clear(tx: Tx, limit: int) -> bool:
         removed.append(tx.run(_SOME_RECORDS, key))
     removed.append(site_statistics.fold(tx, found[0], limit))
     if max(removed) < limit:
-        tx.run(_CLEARED, key)
+        tx.run(_DEQUEUE, key)
         if found[1]:
             data_verdicts.release(tx, found[0])
     return True

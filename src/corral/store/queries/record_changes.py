@@ -107,13 +107,13 @@ class ChangePage(NamedTuple):
 
 def count(tx: Tx, comparison: RunComparison) -> tuple[dict[RowChange, int], int]:
     """Return the rows by kind, and how many rows counted as changed must still be compared: see `next_unverified`."""
-    given = values(run=comparison.run_id, since=comparison.since or "")
+    params = values(run=comparison.run_id, since=comparison.since or "")
     found = dict.fromkeys(RowChange, 0)
     unverified = 0
-    for kind, number in tx.all(_COUNT_SEEN, given):
+    for kind, number in tx.all(_COUNT_SEEN, params):
         found[RowChange.CHANGED if kind == _UNVERIFIED else RowChange(kind)] += number
         unverified += number if kind == _UNVERIFIED else 0
-    found[comparison.absent] += tx.all(_COUNT_ABSENT, given)[0][0]
+    found[comparison.absent] += tx.all(_COUNT_ABSENT, params)[0][0]
     return found, unverified
 
 
@@ -132,19 +132,19 @@ def next_page(
     A page may be empty although others follow.
     """
     part, _, after = (cursor or _SEEN + ":").partition(":")
-    most = min(limit, MAX_CHANGES)
+    page_limit = min(limit, MAX_CHANGES)
     if part == _ABSENT:
-        return _next_absent(tx, comparison, after, most) if comparison.absent in kinds else ChangePage([], None)
+        return _next_absent(tx, comparison, after, page_limit) if comparison.absent in kinds else ChangePage([], None)
     wanted = frozenset(str(kind.value) for kind in kinds)
     if wanted & {RowChange.CHANGED.value, RowChange.UNCHANGED.value}:
         wanted |= {_UNVERIFIED}
-    page = _next_seen(tx, comparison, wanted, after, most)
+    page = _next_seen(tx, comparison, wanted, after, page_limit)
     return ChangePage([row for row in page.rows if row.change in kinds], page.cursor or f"{_ABSENT}:")
 
 
 def _next_seen(tx: Tx, comparison: RunComparison, kinds: frozenset[str], after: str, limit: int) -> ChangePage:
-    given = values(run=comparison.run_id, since=comparison.since or "", after=after)
-    scanned = tx.all(_LIST_SEEN, given)
+    params = values(run=comparison.run_id, since=comparison.since or "", after=after)
+    scanned = tx.all(_LIST_SEEN, params)
     wanted = [row for row in scanned if row[2] in kinds]
     chosen = _fit(tx, [(row[0], row[3]) for row in wanted], limit)
     loaded = _load(tx, [id_ for row in wanted[:chosen] for id_ in (row[0], _earlier(row))])
@@ -153,8 +153,8 @@ def _next_seen(tx: Tx, comparison: RunComparison, kinds: frozenset[str], after: 
 
 
 def _next_absent(tx: Tx, comparison: RunComparison, after: str, limit: int) -> ChangePage:
-    given = values(run=comparison.run_id, since=comparison.since or "", after=after)
-    scanned = tx.all(_LIST_ABSENT, given)
+    params = values(run=comparison.run_id, since=comparison.since or "", after=after)
+    scanned = tx.all(_LIST_ABSENT, params)
     wanted = [row for row in scanned if row[2]]
     chosen = _fit(tx, [(row[0],) for row in wanted], limit)
     loaded = _load(tx, [row[0] for row in wanted[:chosen]])
@@ -163,7 +163,7 @@ def _next_absent(tx: Tx, comparison: RunComparison, after: str, limit: int) -> C
 
 
 def _follow(part: str, scanned: list[Row], wanted: list[Row], chosen: int) -> str | None:
-    """Return the position after the last row that was taken, or after all rows that were read."""
+    """Return the position after the last chosen row, or after all scanned rows."""
     if chosen < len(wanted):
         return f"{part}:{wanted[chosen - 1][0]}"
     return f"{part}:{scanned[-1][0]}" if len(scanned) == _SCAN else None

@@ -44,8 +44,8 @@ _LISTINGS: dict[tuple[bool, ...], tuple[sa.Select[Any], Any]] = {}
 
 def _statements(wanted: RecordFilter) -> tuple[sa.Select[Any], Any]:
     """Return the listing and the statistics statements for this combination of filters, built once each."""
-    given = (value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
-    shape = (*given, wanted.is_only_ordinary)
+    has_value = (value is not None for value in (wanted.job_id, wanted.run_id, wanted.from_ms, wanted.to_ms))
+    shape = (*has_value, wanted.is_only_ordinary)
     if shape not in _LISTINGS:
         conditions = _conditions(wanted)
         listing: sa.Select[Any] = (

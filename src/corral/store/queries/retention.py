@@ -49,10 +49,10 @@ _FORGET_SLOTS = sa.delete(slots).where(slots.c.slot < param("before"))
 
 _HOUR_MS = 3600 * 1000
 _DAY_MS = 24 * _HOUR_MS
-# Slots are kept longer than an accidental clock change can reach back.
+# Keep slots longer than an accidental clock change can reach back.
 _SLOT_MEMORY_MS = 30 * _DAY_MS
 _KEY_MEMORY_MS = _DAY_MS
-# How long statistics of a site are kept after its last crawl was deleted.
+# How long to keep statistics of a site after its last crawl was deleted.
 _STATISTICS_MEMORY_MS = 90 * _DAY_MS
 # The same for data profiles of crawls without a job: such a crawl may be repeated once a year.
 _PROFILE_MEMORY_MS = 400 * _DAY_MS
@@ -70,13 +70,13 @@ def prune(tx: Tx, retention: Retention, batch: int) -> int:
     tx.run(_FORGET_SLOTS, values(before=tx.wall_ms - _SLOT_MEMORY_MS))
     site_statistics.forget(tx, tx.wall_ms - _STATISTICS_MEMORY_MS)
     data_verdicts.forget_old(tx, tx.wall_ms - _PROFILE_MEMORY_MS)
-    crawls_over = _old_crawls(tx, retention, batch)
-    others = [run_id for run_id in _too_old_or_many(tx, retention, batch) if run_id not in set(crawls_over)]
-    for run_id in crawls_over:
+    expired_crawls = _find_expired_crawls(tx, retention, batch)
+    others = [run_id for run_id in _find_expired(tx, retention, batch) if run_id not in set(expired_crawls)]
+    for run_id in expired_crawls:
         _forget(tx, run_id, keep_records=False)
-    for run_id in others[: batch - len(crawls_over)]:
+    for run_id in others[: batch - len(expired_crawls)]:
         _forget(tx, run_id, keep_records=retention.keep_records)
-    return len(crawls_over) + len(others[: batch - len(crawls_over)]) + _prune_datasets(tx, retention, batch)
+    return len(expired_crawls) + len(others[: batch - len(expired_crawls)]) + _prune_datasets(tx, retention, batch)
 
 
 def _prune_datasets(tx: Tx, retention: Retention, batch: int) -> int:
@@ -85,36 +85,36 @@ def _prune_datasets(tx: Tx, retention: Retention, batch: int) -> int:
     return dataset_retention.prune(tx, tx.wall_ms - round(retention.max_dataset_age_days * _DAY_MS), batch)
 
 
-def _old_crawls(tx: Tx, retention: Retention, batch: int) -> list[str]:
+def _find_expired_crawls(tx: Tx, retention: Retention, batch: int) -> list[str]:
     if retention.max_crawl_age_hours is None:
         return []
     before = tx.wall_ms - round(retention.max_crawl_age_hours * _HOUR_MS)
     return [row[0] for row in tx.all(_OLD_CRAWLS, values(before=before, before_id=_id_at(before), limit=batch))]
 
 
-def _too_old_or_many(tx: Tx, retention: Retention, batch: int) -> list[str]:
-    doomed: list[str] = []
+def _find_expired(tx: Tx, retention: Retention, batch: int) -> list[str]:
+    expired: list[str] = []
     if retention.max_age_days is not None:
         before = tx.wall_ms - round(retention.max_age_days * _DAY_MS)
         rows = tx.all(_OLD, values(before=before, before_id=_id_at(before), limit=batch))
-        doomed += [row[0] for row in rows]
-    if retention.max_finished_runs is not None and len(doomed) < batch:
+        expired += [row[0] for row in rows]
+    if retention.max_finished_runs is not None and len(expired) < batch:
         finished = int(tx.all(_COUNT)[0][0]) - sum(runs_queries.count_live(tx).values())
-        excess = finished - retention.max_finished_runs - len(doomed)
+        excess = finished - retention.max_finished_runs - len(expired)
         if excess > 0:
-            rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(doomed))))
-            doomed += [row[0] for row in rows if row[0] not in set(doomed)]
-    return doomed
+            rows = tx.all(_OLDEST, values(limit=min(batch, excess + len(expired))))
+            expired += [row[0] for row in rows if row[0] not in set(expired)]
+    return expired
 
 
 def _forget(tx: Tx, run_id: str, *, keep_records: bool) -> None:
-    keep_records = keep_records or pinned_runs.is_kept(tx, run_id)
+    keep_records = keep_records or pinned_runs.is_pinned(tx, run_id)
     tx.run(_DELETE_EVENTS, values(id=run_id))
     tx.run(_DELETE_INTERVENTIONS, values(id=run_id))
     artifacts.forget_of_run(tx, run_id)
-    pinned_runs.let_go(tx, run_id)
+    pinned_runs.unpin(tx, run_id)
     if frontier.close(tx, run_id):
-        purge.leave(tx, run_id, with_records=not keep_records)
+        purge.enqueue(tx, run_id, with_records=not keep_records)
     elif not keep_records:
         tx.run(_DELETE_RECORDS, values(id=run_id))
         # Records that stay remain withheld.

@@ -34,7 +34,7 @@ from corral.store.to_postgres import target as move_target
 from corral.store.to_postgres.target import Target
 
 # A target in use is reported instead of waited for; its commits must be durable.
-_OURS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
+_SESSION_SETTINGS = ("SET lock_timeout = '5s'", "SET synchronous_commit = on")
 _NOT_MOVED = "nothing was moved, the old database goes on as before; please report this"
 _START_THERE = "set APP_DATABASE_URL to the PostgreSQL database, and Corral starts there"
 
@@ -44,7 +44,7 @@ Progress = Callable[[str, str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    place: str
+    address: str
     rows: dict[str, int]
     under_way: int
     faults: list[str]
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    place: str
+    address: str
     rows: dict[str, int]
     requeued: int
     was_done_before: bool = False
@@ -60,9 +60,9 @@ class Moved:
 
 def plan(path: Path, url: str) -> Plan:
     """Return what a migration would do, and what prevents it. Changes nothing."""
-    place = move_target.place_of(url)
+    address = move_target.address_of(url)
 
-    def look(source: Any) -> tuple[str, dict[str, int], int]:
+    def read_counts(source: Any) -> tuple[str, dict[str, int], int]:
         rows = {table.name: move_rows.count(source, table) for table in move_rows.tables_to_copy()}
         [(under_way,)] = source.execute("SELECT count(*) FROM runs WHERE state = 'running'").fetchall()
         return _instance(source), rows, under_way
@@ -71,12 +71,12 @@ def plan(path: Path, url: str) -> Plan:
     if not schema.check_version(version, str(path)):
         raise schema.too_old(version, str(path))
     _read_quietly(path, lambda source: migration_marks.refuse_moved(source, path))
-    instance, rows, under_way = _read_quietly(path, look)
-    return Plan(place, rows, under_way, move_target.faults(url, instance))
+    instance, rows, under_way = _read_quietly(path, read_counts)
+    return Plan(address, rows, under_way, move_target.faults(url, instance))
 
 
 def move(path: Path, url: str, report_progress: Progress, *, clock: Clock | None = None) -> Moved:
-    place = move_target.place_of(url)
+    address = move_target.address_of(url)
     _check_file(path)
     done = _read_quietly(path, migration_marks.of_file)
     if done is None or done.state is not MoveState.MOVED:
@@ -86,31 +86,31 @@ def move(path: Path, url: str, report_progress: Progress, *, clock: Clock | None
     with connect(url, "the target address") as target:
         _prepare(target, url)
         if done is not None and done.state is MoveState.MOVED:
-            return _finish(target, done, place, path, points)
+            return _finish(target, done, address, path, points)
         with _lock(path) as source:
-            return _Move(source, target, report_progress, clock or SystemClock(), points).perform(place)
+            return _Move(source, target, report_progress, clock or SystemClock(), points).perform(address)
 
 
 def _prepare(target: Target, url: str) -> None:
     version = version_in(target)
     if not schema.check_version(version, WHERE):
         migrate(target, url)
-    for setting in _OURS:
+    for setting in _SESSION_SETTINGS:
         target.execute(setting)
     target.commit()
 
 
-def _finish(target: Target, done: Mark, place: str, path: Path, points: CommitPoints) -> Moved:
+def _finish(target: Target, done: Mark, address: str, path: Path, points: CommitPoints) -> Moved:
     """Finish a migration that was killed after it closed the file: mark the target as ARRIVED."""
     found = move_target.read_mark(target)
     if found is None or found.id != done.id:
         raise StorageUnusable(
-            f"{path} was {done.sentence}", hint=f"it cannot be moved a second time; what it held is at {done.to}"
+            f"{path} was {done.sentence}", hint=f"it cannot be moved a second time; its data is at {done.to}"
         )
     if found.state is MoveState.ARRIVING:
         move_target.write_mark(target, replace(found, state=MoveState.ARRIVED))
-        points.passing(target.commit)
-    return Moved(place, {}, 0, was_done_before=True)
+        points.perform(target.commit)
+    return Moved(address, {}, 0, was_done_before=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +121,9 @@ class _Move:
     clock: Clock
     points: CommitPoints
 
-    def perform(self, place: str) -> Moved:
+    def perform(self, address: str) -> Moved:
         source, target = self.source, self.target
-        mark = Mark(new_id(), MoveState.MOVING, _instance(source), place, migration_marks.now_text())
+        mark = Mark(new_id(), MoveState.MOVING, _instance(source), address, migration_marks.now_text())
         migration_marks.write(source, mark)
         self._commit_source()
         source.execute("BEGIN IMMEDIATE")
@@ -132,19 +132,19 @@ class _Move:
             raise StorageUnusable(faults[0].partition("; ")[0], hint=faults[0].partition("; ")[2])
         move_target.empty(target)
         rows = self._copy()
-        requeued = move_target.give_back(target)
+        requeued = move_target.requeue_runs(target)
         move_target.write_mark(target, replace(mark, state=MoveState.ARRIVING))
         self.report_progress("finishing", "", 0, 0)
-        self.points.passing(target.commit)
+        self.points.perform(target.commit)
         tables = [*metadata.tables, "alembic_version"]
         migration_marks.close_file(source, replace(mark, state=MoveState.MOVED), tables)
         self._commit_source()
         move_target.write_mark(target, replace(mark, state=MoveState.ARRIVED))
-        self.points.passing(target.commit)
-        return Moved(place, rows, requeued)
+        self.points.perform(target.commit)
+        return Moved(address, rows, requeued)
 
     def _commit_source(self) -> None:
-        self.points.passing(lambda: self.source.execute("COMMIT"))
+        self.points.perform(lambda: self.source.execute("COMMIT"))
 
     def _copy(self) -> dict[str, int]:
         shift_ms = move_target.now_ms(self.target) - self._now_ms()
@@ -219,8 +219,8 @@ def _check_file(path: Path) -> str:
     return version
 
 
-def _read_quietly(path: Path, look: Callable[[Any], Any]) -> Any:
+def _read_quietly(path: Path, read: Callable[[Any], Any]) -> Any:
     try:
-        return sqlite_file.read_quietly(path, look)
+        return sqlite_file.read_quietly(path, read)
     except pysqlite3.Error as error:
         raise sqlite_file.translate_error(error, path) from error

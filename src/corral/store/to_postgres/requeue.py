@@ -17,10 +17,8 @@ _RELEASE_ALL = (
     .values(state=target(RunAction.RELEASE).value, owner=sa.null(), lease_until=sa.null(), seq=runs.c.seq + 1)
     .returning(runs.c.id, runs.c.seq)
 )
-_GIVE_BACK_ITEMS = (
-    sa.update(items).where(is_state(items.c.state, ItemState.LEASED)).values(state=ItemState.PENDING.value)
-)
-_COUNT_THEM = sa.update(crawls).where(crawls.c.leased > 0).values(pending=crawls.c.pending + crawls.c.leased, leased=0)
+_RELEASE_ITEMS = sa.update(items).where(is_state(items.c.state, ItemState.LEASED)).values(state=ItemState.PENDING.value)
+_MOVE_COUNTS = sa.update(crawls).where(crawls.c.leased > 0).values(pending=crawls.c.pending + crawls.c.leased, leased=0)
 
 
 def requeue(tx: Tx) -> int:
@@ -29,6 +27,6 @@ def requeue(tx: Tx) -> int:
     draft = EventDraft(EventKind.RELEASED, {"reason": "moved"})
     for run_id, seq in released:
         events.insert(tx, events.rows_for(run_id, seq, [draft], tx.wall_ms))
-    tx.run(_GIVE_BACK_ITEMS)
-    tx.run(_COUNT_THEM)
+    tx.run(_RELEASE_ITEMS)
+    tx.run(_MOVE_COUNTS)
     return len(released)

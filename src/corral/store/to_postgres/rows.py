@@ -28,9 +28,9 @@ STEADY = {
 }
 # In these columns, 0 and 1 mean "at once" and are not times.
 _NO_TIME = 1
-_TELL_EVERY = 1000
-_AT_ONCE = 1000
-_LARGE_AT_ONCE = 20
+_REPORT_EVERY_ROWS = 1000
+_BATCH_ROWS = 1000
+_LARGE_BATCH_ROWS = 20
 
 RowProgress = Callable[[int], None]  # number of rows done
 Target = psycopg.Connection[Any]
@@ -74,7 +74,7 @@ def sum_of(target: Target, table: sa.Table, report_progress: RowProgress) -> Sum
     statement = sql.SQL("SELECT {} FROM {}").format(sql.SQL(", ").join(columns), sql.Identifier(table.name))
     with target.cursor(name="arrived") as cursor:
         has_bodies = any(isinstance(column.type, sa.LargeBinary) for column in table.columns)
-        cursor.itersize = _LARGE_AT_ONCE if has_bodies else _AT_ONCE
+        cursor.itersize = _LARGE_BATCH_ROWS if has_bodies else _BATCH_ROWS
         cursor.execute(statement)
         for _ in summing.add_all(cursor):
             pass
@@ -86,9 +86,9 @@ def continue_numbers(source: Any, target: Target, table: sa.Table) -> None:
     for column in table.columns:
         if column.autoincrement is not True:
             continue
-        place = source.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
+        sequence = source.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table.name,)).fetchone()
         [(last,)] = source.execute(_text(sa.select(sa.func.max(column)))).fetchall()
-        highest = max(last or 0, place[0] if place else 0)
+        highest = max(last or 0, sequence[0] if sequence else 0)
         if highest:
             target.execute("SELECT setval(pg_get_serial_sequence(%s, %s), %s)", (table.name, column.name, highest))
 
@@ -97,7 +97,7 @@ def _read(source: Any, table: sa.Table, shift_ms: int) -> Iterator[Row]:
     names = table.columns.keys()
     shifted = [names.index(name) for name in STEADY.get(table.name, ())]
     cursor = source.execute(_text(sa.select(*_rows(table).columns)))
-    while rows := cursor.fetchmany(_LARGE_AT_ONCE):
+    while rows := cursor.fetchmany(_LARGE_BATCH_ROWS):
         if not shifted:
             yield from rows
             continue
@@ -105,12 +105,12 @@ def _read(source: Any, table: sa.Table, shift_ms: int) -> Iterator[Row]:
             yield _shift(row, shifted, shift_ms)
 
 
-def _shift(row: Row, places: list[int], shift_ms: int) -> Row:
-    moved = list(row)
-    for place in places:
-        if moved[place] is not None and moved[place] > _NO_TIME:
-            moved[place] += shift_ms
-    return tuple(moved)
+def _shift(row: Row, indexes: list[int], shift_ms: int) -> Row:
+    shifted = list(row)
+    for index in indexes:
+        if shifted[index] is not None and shifted[index] > _NO_TIME:
+            shifted[index] += shift_ms
+    return tuple(shifted)
 
 
 def _rows(table: sa.Table) -> Any:
@@ -129,8 +129,8 @@ def _is_document(column: sa.Column[Any]) -> bool:
 
 class _Summing:
     def __init__(self, table: sa.Table, report_progress: RowProgress) -> None:
-        self._documents = [place for place, column in enumerate(table.columns) if _is_document(column)]
-        self._told = report_progress
+        self._documents = [index for index, column in enumerate(table.columns) if _is_document(column)]
+        self._report_progress = report_progress
         self._rows = self._checksum = 0
 
     def add_all(self, rows: Iterable[Row]) -> Iterator[Row]:
@@ -138,9 +138,9 @@ class _Summing:
             yield row
             self._checksum = (self._checksum + self._digest(row)) % 2**64
             self._rows += 1
-            if self._rows % _TELL_EVERY == 0:
-                self._told(self._rows)
-        self._told(self._rows)
+            if self._rows % _REPORT_EVERY_ROWS == 0:
+                self._report_progress(self._rows)
+        self._report_progress(self._rows)
 
     @property
     def sum(self) -> Sum:
@@ -148,9 +148,9 @@ class _Summing:
 
     def _digest(self, row: Row) -> int:
         parts: list[Any] = [hashlib.blake2b(each).digest() if isinstance(each, bytes) else each for each in row]
-        for place in self._documents:
-            if parts[place] is not None:
-                parts[place] = _canonical(parts[place])
+        for index in self._documents:
+            if parts[index] is not None:
+                parts[index] = _canonical(parts[index])
         text = repr(parts).encode("utf-8", "surrogatepass")
         return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "big")
 

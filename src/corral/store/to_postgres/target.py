@@ -24,15 +24,15 @@ _READ_MARK = "SELECT value FROM corral_meta WHERE key = %s"
 _WRITE_MARK = "INSERT INTO corral_meta VALUES (%s, %s) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 
 
-def place_of(url: str) -> str:
-    """Return the URL of the target without user and password."""
+def address_of(url: str) -> str:
+    """Return host, port and name of the database, without user and password."""
     try:
-        told = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://", 1))
+        fields = conninfo_to_dict(url.replace("postgresql+psycopg://", "postgresql://", 1))
     except psycopg.ProgrammingError:
         hint = "it looks like postgresql://user:password@host:5432/database"
         raise BadInput("the target is not the address of a PostgreSQL database", field="url", hint=hint) from None
-    host, port = told.get("host") or "localhost", told.get("port") or 5432
-    return f"{host}:{port}/{told.get('dbname') or told.get('user') or ''}"
+    host, port = fields.get("host") or "localhost", fields.get("port") or 5432
+    return f"{host}:{port}/{fields.get('dbname') or fields.get('user') or ''}"
 
 
 def faults(url: str, instance: str) -> list[str]:
@@ -101,7 +101,7 @@ def now_ms(target: Target) -> int:
     return int(now)
 
 
-def give_back(target: Target) -> int:
+def requeue_runs(target: Target) -> int:
     """Queue the runs that were running in the old database; return their number."""
     compiler = Compiler(PGDialect_psycopg(paramstyle="format"))  # type: ignore[no-untyped-call]
     tx = PostgresTx(target, compiler, FeedGaps())

@@ -1,1 +1,1 @@
-"""The proxy pool: its configuration, and what Python programs do with it."""
+"""The proxy pool: its configuration, its file for other programs, and its functions for Python programs."""

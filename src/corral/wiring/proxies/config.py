@@ -27,7 +27,10 @@ def load_proxy_config(settings: Settings) -> ProxyConfig:
 
 
 def usual_policy(settings: Settings) -> UsualPolicy:
-    """The policy of a site in the configuration, or APP_PROXY_POLICY. Read anew at times, so that changes apply."""
+    """Return a function that finds the policy of a site in the configuration, or APP_PROXY_POLICY.
+
+    It reads the file again every few seconds, so that changes apply.
+    """
 
     @lru_cache(maxsize=1)
     def read(_: int) -> ProxyConfig:
@@ -42,7 +45,7 @@ def usual_policy(settings: Settings) -> UsualPolicy:
 
 
 def refresh_mirror(settings: Settings) -> Mirror:
-    """Write the progress of refreshes to Redis, too."""
+    """Return a function that copies the progress of refreshes to Redis."""
     from corral.transport.refresh_mirror import RefreshMirror  # noqa: PLC0415 - only where it is used
     from corral.wiring.redis import progress_url  # noqa: PLC0415
 

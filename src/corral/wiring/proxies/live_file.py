@@ -29,19 +29,19 @@ LIVE_FILE = "live_proxies.json"
 
 async def load_usable(store: Store) -> list[PooledProxy]:
     """Return the usable proxies, best first."""
-    return sorted((await store.proxies.load()).usable, key=lambda each: -each.score)
+    return sorted((await store.proxies.load()).usable, key=lambda proxy: -proxy.score)
 
 
 def export_proxies(settings: Settings, usable: Sequence[PooledProxy], path: Path, *, with_credentials: bool) -> None:
-    """Write the proxies to a private file, those with credentials only if asked for; OSError if that fails."""
-    chosen = [each for each in usable if with_credentials or each.sealed is None]
-    rows = [{"proxy": _address(settings, each), **_describe(each)} for each in chosen]
+    """Write the proxies to a private file, those with credentials only on request; raise OSError if that fails."""
+    chosen = [proxy for proxy in usable if with_credentials or proxy.sealed is None]
+    rows = [{"proxy": _address(settings, proxy), **_describe(proxy)} for proxy in chosen]
     document = {"generated_at": datetime.now(UTC), "count": len(rows), "proxies": rows}
     _replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
 
 
 def live_file_writer(settings: Settings, store: Store) -> Publisher:
-    """Return what writes the file of the configuration when a refresh has ended."""
+    """Return a function that writes the configured file when a refresh has ended."""
 
     async def write(_: RefreshProgress) -> None:
         try:
@@ -66,8 +66,8 @@ def _address(settings: Settings, proxy: PooledProxy) -> str:
 def _with_credentials(proxy: OpenProxy) -> str:
     if proxy.user is None or proxy.password is None:
         return proxy.address
-    who = f"{quote(proxy.user.reveal(), safe='')}:{quote(proxy.password.reveal(), safe='')}"
-    return proxy.address.replace("://", f"://{who}@", 1)
+    credentials = f"{quote(proxy.user.reveal(), safe='')}:{quote(proxy.password.reveal(), safe='')}"
+    return proxy.address.replace("://", f"://{credentials}@", 1)
 
 
 def _describe(proxy: PooledProxy) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _describe(proxy: PooledProxy) -> dict[str, Any]:
 
 
 def _replace_file(path: Path, data: bytes) -> None:
-    """Write a private file beside it and rename that: a reader sees the old list or the new one."""
+    """Write a private file beside `path` and rename it: a reader sees the old list or the new one."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 _POLL_S = 0.5
 
-# Waits until something may have happened, or for a while.
+# Waits until the progress may have changed, at most for these seconds.
 Listen = Callable[[float], Coroutine[Any, Any, None]]
 
 
@@ -53,9 +53,9 @@ async def start_refresh(settings: Settings) -> str:
 
 
 async def wait_for_proxies(settings: Settings, min_count: int, timeout_s: float) -> bool:
-    """Refresh the pool until it has that many usable proxies; False if it has fewer after the time or the refresh.
+    """Refresh the pool; return whether it has that many usable proxies when the refresh or the time has ended.
 
-    A node that runs executes the refresh. Without one, this process does.
+    A live node executes the refresh. Without one, this process does.
     """
     ends_at = time.monotonic() + timeout_s
     if await _count_usable(settings) >= min_count:
@@ -109,7 +109,7 @@ async def _follow(settings: Settings, store: Store, job_id: str, ends_at: float,
 
 @asynccontextmanager
 async def _listening(settings: Settings, job_id: str) -> AsyncIterator[Listen]:
-    """Hear of the progress through Redis; where that fails or there is none, the rows are polled."""
+    """Yield a wait that Redis messages about the progress end early; without Redis, it only sleeps."""
     if settings.transport is not Transport.CELERY:
         yield asyncio.sleep
         return
@@ -129,8 +129,8 @@ async def _listening(settings: Settings, job_id: str) -> AsyncIterator[Listen]:
 
 
 def run_cancellable(work: Coroutine[Any, Any, T]) -> T:
-    """Run in a thread with an event loop of its own; an exception here, such as Ctrl-C, cancels the work."""
-    found: Future[T] = Future()
+    """Run a coroutine in a thread with its own event loop; an exception here, such as Ctrl-C, cancels it."""
+    result: Future[T] = Future()
     started = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[T]]] = []
 
@@ -142,14 +142,14 @@ def run_cancellable(work: Coroutine[Any, Any, T]) -> T:
 
     def run() -> None:
         try:
-            found.set_result(asyncio.run(perform()))
+            result.set_result(asyncio.run(perform()))
         except BaseException as error:  # noqa: BLE001 - the caller gets it
-            found.set_exception(error)
+            result.set_exception(error)
 
     thread = threading.Thread(target=run, name="proxies")
     thread.start()
     try:
-        return found.result()
+        return result.result()
     except BaseException:
         started.wait(1.0)
         for loop, task in running:

@@ -17,24 +17,24 @@ log = structlog.get_logger()
 
 
 class SiteBooks:
-    """Reads the book of sites. A file that is edited badly while this process runs is reported once and not applied."""
+    """Reads the book of sites. If an edit makes a file invalid, it is logged once and the earlier files stay in use."""
 
     def __init__(self, folder: Path, store: Store) -> None:
         self._folder = folder
         self._store = store
-        self._seen: tuple[Any, ...] | None = None
+        self._fingerprint: tuple[Any, ...] | None = None
         self._files = SiteFiles()
 
     def check(self) -> None:
         """Read the files; BadConfiguration names every problem."""
-        self._seen = fingerprint(self._folder)
+        self._fingerprint = fingerprint(self._folder)
         self._files = load_site_files(self._folder)
 
     async def read(self) -> SiteBook:
-        if fingerprint(self._folder) != self._seen:
+        if fingerprint(self._folder) != self._fingerprint:
             await asyncio.to_thread(self._follow_files)
         documents = await self._store.site_configs.documents()
-        return SiteBook(self._files, {site: flatten(each) for site, each in documents.items()})
+        return SiteBook(self._files, {site: flatten(document) for site, document in documents.items()})
 
     def _follow_files(self) -> None:
         try:
@@ -51,7 +51,7 @@ async def read_book(settings: Settings, store: Store) -> SiteBook:
 
 
 def settings_layer(settings: Settings) -> SiteLayer:
-    """What the settings say about a site that nothing else configures."""
+    """Return the options that the settings imply for a site without a configuration."""
     return SiteLayer(
         {
             "concurrency": settings.host_concurrency,

@@ -20,7 +20,7 @@ Marks = dict[str, int]  # line numbers by the path of the value
 
 
 def list_files(folder: Path) -> list[Path]:
-    """The configuration files, in the order of their names; none if there is no such folder."""
+    """Return the configuration files, ordered by name; none if there is no such folder."""
     try:
         return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and path.is_file())
     except FileNotFoundError:
@@ -30,15 +30,15 @@ def list_files(folder: Path) -> list[Path]:
 
 
 def fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
-    """What changes when a file is edited, added or removed."""
-    found = []
+    """Return a value that changes when a file is edited, added or removed."""
+    entries = []
     for path in list_files(folder):
         try:
-            about = path.stat()
+            status = path.stat()
         except OSError:
             continue
-        found.append((path.name, about.st_mtime_ns, about.st_size))
-    return tuple(found)
+        entries.append((path.name, status.st_mtime_ns, status.st_size))
+    return tuple(entries)
 
 
 def load_site_files(folder: Path) -> SiteFiles:
@@ -67,18 +67,18 @@ class _Loading:
 
     def add(self, path: Path, document: dict[str, Any], marks: Marks) -> None:
         if path.stem == DEFAULTS:
-            wrong = [_place(path, marks, name, "is set per site") for name in ("site", "urls") if name in document]
+            wrong = [_locate(path, marks, name, "is set per site") for name in ("site", "urls") if name in document]
             self.problems += wrong + _check(path, document, marks)
             self.defaults = _make_layer(path, document, marks)
             return
         try:
             site = parse_exact_key(str(document.pop("site", path.stem)))
         except BadInput as error:
-            self.problems.append(_place(path, marks, "site", f"{error.message}; {error.hint}"))
+            self.problems.append(_locate(path, marks, "site", f"{error.message}; {error.hint}"))
             return
         self.problems += _check(path, document, marks)
         if site in self.origins:
-            self.problems.append(_place(path, marks, "site", f"{site} is also configured in {self.origins[site]}"))
+            self.problems.append(_locate(path, marks, "site", f"{site} is also configured in {self.origins[site]}"))
         self.origins[site] = path
         self.sites[site] = _make_layer(path, document, marks)
 
@@ -89,8 +89,8 @@ def _check_cycle(sites: Mapping[str, SiteLayer], origins: Mapping[str, Path]) ->
 
 
 def _check(path: Path, document: Mapping[str, Any], marks: Marks) -> list[str]:
-    told = (each for each in find_problems(document) if each.path != "site")
-    return [_place(path, marks, each.path, f"{each.path}: {each.message}") for each in told]
+    problems = (problem for problem in find_problems(document) if problem.path != "site")
+    return [_locate(path, marks, problem.path, f"{problem.path}: {problem.message}") for problem in problems]
 
 
 def _make_layer(path: Path, document: Mapping[str, Any], marks: Marks) -> SiteLayer:
@@ -100,12 +100,12 @@ def _make_layer(path: Path, document: Mapping[str, Any], marks: Marks) -> SiteLa
     return SiteLayer(values, {name: f"{path}:{marks.get(name, 1)}" for name in values})
 
 
-def _place(path: Path, marks: Marks, name: str, message: str) -> str:
+def _locate(path: Path, marks: Marks, name: str, message: str) -> str:
     return f"{path}, line {marks.get(name, 1)}: {message}"
 
 
 def _read(path: Path) -> tuple[dict[str, Any], Marks, list[str]]:
-    """Return the document, the lines of its values, and why it cannot be read."""
+    """Return the document, the lines of its values, and the problems of the file."""
     import yaml  # noqa: PLC0415 - only where a file is read
 
     try:
@@ -139,12 +139,12 @@ def _list_marks(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
             yield path, key.start_mark.line + 1
             yield from _list_marks(value, f"{path}.")
     elif isinstance(node, yaml.SequenceNode):
-        for place, value in enumerate(node.value):
-            yield f"{prefix}{place}", value.start_mark.line + 1
+        for index, value in enumerate(node.value):
+            yield f"{prefix}{index}", value.start_mark.line + 1
 
 
 def _list_doubled(node: Any) -> Iterator[tuple[str, int]]:
-    """Keys that are written twice: YAML would take the last one silently."""
+    """Yield keys that are written twice: YAML would silently take the last one."""
     import yaml  # noqa: PLC0415
 
     if not isinstance(node, yaml.MappingNode):

@@ -29,7 +29,7 @@ from corral.wiring.vault import vault_of
 class SiteParts:
     books: SiteBooks
     campaigns: Campaigns
-    keeper: CampaignKeeper  # works where there is a node
+    keeper: CampaignKeeper  # runs if there is a node
     costs: Costs
     alerts: Alerts
     make_report: MakeReport
@@ -65,14 +65,14 @@ def _make_mirror(settings: Settings) -> Mirror:
 
 
 def mirror_url(settings: Settings) -> str | None:
-    """The Redis to which progress is copied; None if this installation has none."""
+    """Return the URL of the Redis to which progress is copied; None if this installation has none."""
     if "redis_url" in settings.model_fields_set:
         return progress_url(settings)
     return broker_url(settings) if settings.transport is Transport.CELERY else None
 
 
 async def report_campaign(store: Store, prices: Prices, campaign: Campaign) -> dict[str, Any]:
-    """The stored report of a campaign that has ended; else a report about what is known now."""
+    """Return the stored report of an ended campaign, else a report on its current state."""
     if campaign.report is not None:
         return dict(campaign.report)
     return make_report(campaign, await store.hosts.list_watched(), prices)

@@ -21,7 +21,7 @@ from corral.wiring.roles import open_campaign_node, open_client
 
 T = TypeVar("T")
 
-_CRAWLS = 64  # sites at once in the node of a program
+_CRAWLS = 64  # concurrent sites in the node of a program
 
 
 class SiteStarter(Protocol):
@@ -67,13 +67,13 @@ class NodeThread:
 
     async def _start(self, app: App, source: ChosenRunsSource, order: CampaignOrder) -> dict[str, str]:
         campaign, _ = await app.sites.campaigns.start(order)
-        source.choose(each.run_id for each in campaign.sites)
+        source.choose(site.run_id for site in campaign.sites)
         if app.node is not None:
             app.node.wake()
         return list_jobs(campaign)
 
     def stop(self) -> None:
-        """Running pages finish or are released; nothing is lost."""
+        """Stop the node: running pages finish or are released, and nothing is lost."""
         if self._loop is not None and self._stopping is not None:
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
@@ -81,7 +81,7 @@ class NodeThread:
     def _serve(self) -> None:
         try:
             asyncio.run(self._hold_open())
-        except BaseException as error:  # noqa: BLE001 - the caller waits in another thread and has to learn of it
+        except BaseException as error:  # noqa: BLE001 - passed on to the caller, which waits in another thread
             if not self._opened.done():
                 self._opened.set_exception(error)
 
@@ -101,7 +101,7 @@ def check_sites(settings: Settings, sites: Mapping[str, Sequence[str]]) -> None:
 
 
 def list_jobs(campaign: Campaign) -> dict[str, str]:
-    return {each.site: each.run_id for each in campaign.sites}
+    return {site.site: site.run_id for site in campaign.sites}
 
 
 async def read_progress(settings: Settings, run_id: str) -> dict[str, Any]:
@@ -120,6 +120,6 @@ async def read_progress(settings: Settings, run_id: str) -> dict[str, Any]:
 
 
 def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
-    """Run in a separate thread: the caller may already have an event loop, as notebooks do."""
+    """Run a coroutine in a separate thread: the caller may already have an event loop, as notebooks do."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()

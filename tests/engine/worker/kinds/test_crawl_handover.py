@@ -44,7 +44,7 @@ def test_a_place_that_goes_is_forgotten() -> None:
     traps.apply_answer({"come": None, "gone": ["a.test"]}, 0)
     assert traps.hold(item(1)) is None
     assert traps.hold(item(2, "b.test")) is not None
-    traps._told_at = 0.0
+    traps._reported_at = 0.0
     told = traps.take_report()
     assert told is not None
     assert not [name for name in told["tallies"] if name.startswith("a.test")], "another one keeps it now"
@@ -55,7 +55,7 @@ def test_a_far_date_is_fetched_where_a_list_names_it() -> None:
     link = DiscoveredLink("http://a.test/issue/1650-01-01", "k", "a.test", 2, Trap.CALENDAR)
     for url, reason in (("http://a.test/day/2026-11-15", "calendar"), ("http://a.test/issues", None)):
         page = item(1)._replace(url=url)
-        ended = ItemResult(page.id, page.key, ItemState.DONE, found=(link,), seen=PageSignals())
+        ended = ItemResult(page.id, page.key, ItemState.DONE, found=(link,), signals=PageSignals())
         assert [each.reason for each in memory.process_result(page, ended).found] == [reason]
 
 
@@ -68,7 +68,7 @@ def test_links_to_what_others_have_are_judged_by_them() -> None:
     names = [(f"{host}.test", number) for host in "ab" for number in (7, 8)]
     links = tuple(DiscoveredLink(f"http://{host}/p/{number}", f"{host}{number}", host, 2) for host, number in names)
     page = item(1)
-    ended = ItemResult(page.id, page.key, ItemState.DONE, found=links, seen=PageSignals())
+    ended = ItemResult(page.id, page.key, ItemState.DONE, found=links, signals=PageSignals())
     assert [found.reason for found in memory.process_result(page, ended).found] == ["no_new_content"] * 4
     memory = CrawlMemory(plan)
     memory.take_report()

@@ -55,7 +55,7 @@ class _FrontierClient:
 async def test_pages_that_are_too_much_for_one_report_are_told_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_archive, "_TOLD_CHARS", 250)
+    monkeypatch.setattr(page_archive, "_MAX_REPORT_CHARS", 250)
     frontier = _FrontierClient()
     task = Task("r", 1, "crawl", "http", 1, Payload({"crawl": PLAN.document()}), 10.0)
     outcome = await CrawlKind(_Visitor()).perform(task, frontier)

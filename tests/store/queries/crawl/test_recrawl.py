@@ -40,8 +40,8 @@ async def test_all_records_of_an_unchanged_page_are_carried_over_with_their_deta
     since = Since(earlier.run_id, Scope.of({"mode": "any", "max_depth": 3}, ("http://a.test/0",)))
     lease = await _crawl(store)
     [again] = (await ask(store, lease, BatchReport((), (), 10), since=since)).items
-    assert again.known == ("digest", '"1"', None)
-    same = ItemResult(again.id, again.key, ItemState.DONE, version=again.known, change=Change.UNCHANGED)
+    assert again.earlier_version == ("digest", '"1"', None)
+    same = ItemResult(again.id, again.key, ItemState.DONE, version=again.earlier_version, change=Change.UNCHANGED)
     await ask(store, lease, BatchReport((same,), (), 0), since=since)
     expected = [(key, {**data, "change": "unchanged"}, details) for key, data, details in read_stored(earlier.run_id)]
     assert read_stored(lease.run_id) == expected

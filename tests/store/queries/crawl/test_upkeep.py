@@ -65,10 +65,10 @@ async def test_one_that_a_person_asked_to_keep_stays_until_it_is_let_go(store: S
     other = await an_old_crawl(store, sql)
     await store.runs.keep(other, keep=True)
     await store.runs.keep(other, keep=True)
-    assert await store.runs.is_kept(run_id)
+    assert await store.runs.is_pinned(run_id)
     assert await store.maintenance.prune(A_DAY) == 0
     await store.runs.keep(run_id, keep=False)
-    assert not await store.runs.is_kept(run_id)
+    assert not await store.runs.is_pinned(run_id)
     assert await store.maintenance.prune(A_DAY) == 1
     await purge_all(store)
     assert rows_of(sql, run_id) == {}

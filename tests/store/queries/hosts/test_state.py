@@ -245,10 +245,14 @@ async def test_what_a_person_says_stays_and_does_not_touch_the_breaker(store: St
     await store.hosts.set_pace(SITE, SitePace(2, 1.5))
     await store.hosts.touch([(SITE, 1, 0.0), ("other.test", 2, 10.0)])
     hosts = await list_known(store)
-    assert (hosts[SITE].said, hosts[SITE].failures, hosts[SITE].state) == (SitePace(2, 1.5), 5, BreakerState.OPEN)
+    assert (hosts[SITE].pace_override, hosts[SITE].failures, hosts[SITE].state) == (
+        SitePace(2, 1.5),
+        5,
+        BreakerState.OPEN,
+    )
     assert (hosts["other.test"].failures, hosts["other.test"].state) == (2, BreakerState.CLOSED)
     await store.hosts.end_probe(SITE, 0, None)
-    assert (await list_known(store))[SITE].said == SitePace(2, 1.5)
+    assert (await list_known(store))[SITE].pace_override == SitePace(2, 1.5)
     await store.hosts.set_pace(SITE, SitePace())
     await store.hosts.touch([("other.test", 0, 0.0)])
     assert SITE not in await list_known(store)

@@ -1,4 +1,4 @@
-"""The proxy pool: list, import, check, refresh, delete; and the page by which checks see what a proxy does."""
+"""The proxy pool: list, import, check, refresh, delete; and the echo page that proxy checks request."""
 
 import time
 from typing import Annotated
@@ -32,7 +32,7 @@ from corral.views.proxies import pool_view, progress_view, proxy_view, site_key,
 router = make_router("proxies")
 
 ProxyId = Annotated[int, Path(ge=1, le=2**62)]
-# The caller's own secrets are not repeated in a page.
+# Secrets of the caller, which the echo page must not repeat.
 _NOT_ECHOED = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -57,7 +57,7 @@ async def count_proxies(corral: Corral) -> Response:
 async def list_tiers(
     corral: Corral, site: Annotated[str | None, Query(max_length=300)] = None, limit: Limit = 50
 ) -> Response:
-    """How the tiers did at a site, or at those used last."""
+    """Return the results of the tiers at one site, or at the sites used last."""
     found = await corral.store.proxies.tiers(None if site is None else site_key(site), limit)
     now = time.time()
     return render.answer([tiers_view(name, records, now) for name, records in found.items()])
@@ -65,7 +65,7 @@ async def list_tiers(
 
 @router.get("/proxies/echo", include_in_schema=False)
 async def echo(request: Request, nonce: Annotated[str, Query(pattern="^[0-9a-f]{0,64}$")] = "") -> Response:
-    """Tell the caller's address and headers; checks of proxies compare the page byte by byte."""
+    """Return the address and headers of the caller; proxy checks compare the page byte by byte."""
     headers = {name: value for name, value in request.headers.items() if name not in _NOT_ECHOED}
     address = "" if request.client is None else request.client.host
     return Response(build_echo_page(address, headers, nonce), media_type="text/html")
@@ -83,7 +83,7 @@ async def import_proxies(body: ProxyImportBody, corral: Corral) -> Response:
 
 @router.post("/proxies/refresh", response_model=RefreshRead)
 async def refresh_proxies(corral: Corral) -> Response:
-    """Read the configured sources and check every proxy; a refresh under way is returned as it is."""
+    """Read the configured sources and check every proxy; return the refresh in progress if there is one."""
     progress, _ = await corral.proxies.refresh()
     return render.answer(progress_view(progress))
 
@@ -105,8 +105,8 @@ async def check_proxies(body: CheckBody, corral: Corral) -> Response:
             parse_target(body.target, field="target"), EgressPolicy(corral.settings.egress_allow), field="target"
         )
     ids = await corral.store.proxies.ids() if body.ids is None else body.ids
-    found = await corral.proxies.check(ids, target=body.target)
-    return render.answer({"runs": [run.id for run in found]})
+    runs = await corral.proxies.check(ids, target=body.target)
+    return render.answer({"runs": [run.id for run in runs]})
 
 
 @router.get("/proxies/{proxy_id}", response_model=ProxyRead)

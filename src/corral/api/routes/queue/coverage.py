@@ -18,20 +18,22 @@ router = make_router("coverage")
 
 @router.get("/coverage", response_model=CoverageRead)
 async def read_coverage(corral: Corral, run_id: Id | None = None) -> Response:
-    """The coverage by source and period: the latest report, or that of one reconciliation run."""
-    wanted = None if run_id is None else str(run_id)
-    found = await corral.store.coverage.report(wanted)
-    if found is None:
-        raise CoverageNotFound(wanted)
-    return render.answer({**found.document, "run_id": found.run_id})
+    """Return the coverage by source and period: the latest report, or that of one reconciliation run."""
+    wanted_run = None if run_id is None else str(run_id)
+    report = await corral.store.coverage.report(wanted_run)
+    if report is None:
+        raise CoverageNotFound(wanted_run)
+    return render.answer({**report.document, "run_id": report.run_id})
 
 
 @router.post("/queue/reconcile", response_model=RunRead)
 async def start_reconciliation(corral: Corral, key: Key, body: ReconcileRequest | None = None) -> Response:
-    """Compare the data inventory with what is there, and queue tasks for the gaps, as a run of kind `reconcile`."""
-    wanted = body or ReconcileRequest()
+    """Compare the expected keys with the inventories, and queue tasks for the gaps, as a run of kind `reconcile`."""
+    request = body or ReconcileRequest()
     try:
-        payload = await asyncio.to_thread(make_payload, corral.settings, wanted.sources, is_imported=wanted.is_imported)
+        payload = await asyncio.to_thread(
+            make_payload, corral.settings, request.sources, is_imported=request.is_imported
+        )
     except BadConfiguration as error:
         raise BadInput(error.message, field="data_inventory", code="bad_inventory") from None
     run, replayed = await corral.reconciliations.start(payload, key)

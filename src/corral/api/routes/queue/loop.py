@@ -24,10 +24,10 @@ async def read_loop(corral: Corral) -> Response:
 @router.post("/loop/start", response_model=LoopRead)
 async def start_loop(corral: Corral, body: LoopStart | None = None) -> Response:
     """Reconcile at once and then at regular intervals, until it is stopped; also after a restart."""
-    wanted = body or LoopStart(every_minutes=15)
-    for window in wanted.windows:
+    options = body or LoopStart(every_minutes=15)
+    for window in options.windows:
         parse_window(window)
-    return await _answer(corral, await corral.store.loop.configure(wanted.every_minutes * 60, wanted.windows))
+    return await _answer(corral, await corral.store.loop.configure(options.every_minutes * 60, options.windows))
 
 
 @router.post("/loop/stop", response_model=LoopRead)

@@ -1,7 +1,7 @@
-"""The HTTP interface of scrapyd, for clients that exist. A spider is a scraper, and a job is a task of the queue.
+"""The HTTP interface of scrapyd, for existing clients. A spider is a scraper, and a job is a task of the queue.
 
-As in scrapyd, an answer has status 200 with `"status": "ok"`, or `"error"` and a message. What concerns the server
-itself (token, rate, size of the body, storage) is answered as everywhere in Corral.
+As in scrapyd, an answer has status 200 with `"status": "ok"`, or `"error"` and a message. Errors of the server itself
+(token, rate, size of the body, storage) are answered as everywhere in Corral.
 """
 
 import asyncio
@@ -44,8 +44,8 @@ from corral.wiring.scrapers import load_scrapers, registry_key
 router = APIRouter(tags=["scrapyd"], responses=ERRORS)
 
 _Name = Annotated[str | None, Query(max_length=200)]
-_LISTED = 200
-_MOST_LIVE = 10_000
+_MAX_ENDED = 200
+_MAX_LIVE = 10_000
 _NO_UPLOADS = "Corral takes no uploads: it executes the scripts that are installed; see config/scraper_config.yaml"
 
 
@@ -106,7 +106,7 @@ async def _cancel(request: Request, corral: App) -> dict[str, Any]:
 
 @router.get("/status.json")
 async def read_status(corral: Corral, job: _Name = None, project: _Name = None) -> Response:
-    """The state of one job."""
+    """Return the state of one job."""
     return await _answer(_read_status(corral, job, project))
 
 
@@ -119,7 +119,7 @@ async def _read_status(corral: App, job: str | None, project: str | None) -> dic
 
 @router.get("/listjobs.json")
 async def list_jobs(corral: Corral, project: _Name = None, spider: _Name = None) -> Response:
-    """The tasks that wait and run, and the newest that ended."""
+    """List the tasks that wait and run, and the newest that ended."""
     return await _answer(_list_jobs(corral, project, spider))
 
 
@@ -129,12 +129,14 @@ async def _list_jobs(corral: App, project: str | None, spider: str | None) -> di
     live = [
         task
         for state in (TaskState.READY, TaskState.STARTED)
-        for task in await _newest(corral, state, wanted, _MOST_LIVE)
+        for task in await _newest(corral, state, wanted, _MAX_LIVE)
     ]
-    ended = [task for state in TaskState if state.has_ended for task in await _newest(corral, state, wanted, _LISTED)]
+    ended = [
+        task for state in TaskState if state.has_ended for task in await _newest(corral, state, wanted, _MAX_ENDED)
+    ]
     ended.sort(key=lambda task: task.seq, reverse=True)
     by_state: dict[str, list[dict[str, Any]]] = {"pending": [], "running": [], "finished": []}
-    for task in [*live, *ended[:_LISTED]]:
+    for task in [*live, *ended[:_MAX_ENDED]]:
         by_state[state_of(task)].append(describe_job(task, _project_of(scrapers, task.task.scraper)))
     return by_state
 
@@ -154,7 +156,7 @@ async def daemon_status(corral: Corral) -> Response:
 
 async def _count_jobs(corral: App) -> dict[str, Any]:
     counts = await corral.store.queue.count()
-    started = await corral.store.queue.newest(TaskFilter(TaskState.STARTED), None, _MOST_LIVE)
+    started = await corral.store.queue.newest(TaskFilter(TaskState.STARTED), None, _MAX_LIVE)
     running = sum(1 for task in started if state_of(task) == "running")
     ready = sum(each.tasks for each in counts if each.state is TaskState.READY)
     finished = sum(each.tasks for each in counts if each.state.has_ended)
@@ -184,7 +186,7 @@ async def _list_spiders(corral: App, project: str | None, version: str | None) -
 
 @router.get("/listversions.json")
 async def list_versions(corral: Corral, project: _Name = None) -> Response:
-    """Always empty: Corral executes the scripts that are installed."""
+    """Return an empty list: Corral executes the scripts that are installed."""
     return await _answer(_list_versions(corral, project))
 
 
@@ -205,7 +207,7 @@ async def _refuse_upload() -> dict[str, Any]:
     raise BadInput(_NO_UPLOADS)
 
 
-# -- what the routes share -------------------------------------------------------------------------
+# -- shared by the routes --------------------------------------------------------------------------
 
 
 async def _answer(work: Coroutine[Any, Any, dict[str, Any]]) -> Response:
@@ -219,7 +221,7 @@ async def _answer(work: Coroutine[Any, Any, dict[str, Any]]) -> Response:
 
 
 async def _load_project(corral: App, project: str | None) -> ScraperRegistry:
-    """The scrapers; BadInput if the project that is named is not among theirs."""
+    """Return the scrapers; raise BadInput if none of them belongs to the named project."""
     scrapers = await asyncio.to_thread(load_scrapers, corral.settings)
     if project is not None and project not in _projects_of(scrapers):
         raise refuse_project(project)
@@ -227,7 +229,7 @@ async def _load_project(corral: App, project: str | None) -> ScraperRegistry:
 
 
 def _projects_of(scrapers: ScraperRegistry) -> list[str]:
-    """Without any scraper, too, there is a project that clients can ask for."""
+    """Return the projects of the scrapers; the default project if there are no scrapers."""
     return sorted({scrapers.describe(name).project for name in scrapers.names()}) or [DEFAULT_PROJECT]
 
 
@@ -236,12 +238,12 @@ def _spiders_of(scrapers: ScraperRegistry, project: str) -> list[str]:
 
 
 def _project_of(scrapers: ScraperRegistry, scraper: str) -> str:
-    """The project of a task, also of one whose scraper does not exist any more."""
+    """Return the project of a task, even if its scraper no longer exists."""
     return scrapers.describe(scraper).project if scraper in scrapers.names() else DEFAULT_PROJECT
 
 
 def _choose_scrapers(scrapers: ScraperRegistry, project: str | None, spider: str | None) -> Sequence[str | None]:
-    """The scrapers whose jobs are listed; None stands for all."""
+    """Return the scrapers whose jobs to list; None stands for all."""
     if project is None or _projects_of(scrapers) == [project]:
         known: list[str] | None = None
     else:
@@ -268,7 +270,7 @@ def _read_form(request: Request) -> Form:
     body: bytes = request.scope["state"].get("body", b"")
     if is_multipart(content_type):
         raise BadInput("send the form URL-encoded (curl -d, not -F)", field="body")
-    found: dict[str, list[str]] = {}
+    form: dict[str, list[str]] = {}
     try:
         if is_form(content_type):
             pairs: Sequence[tuple[str, Any]] = parse_qsl(
@@ -277,11 +279,11 @@ def _read_form(request: Request) -> Form:
         else:
             document = orjson.loads(body or b"{}")
             if not isinstance(document, dict):
-                raise ValueError("the body is no object")
+                raise ValueError("the body is not an object")
             pairs = list(document.items())
     except ValueError as error:
         raise BadInput(f"the form cannot be read: {error}", field="body") from None
     for name, value in pairs:
         values = value if isinstance(value, list) else [value]
-        found.setdefault(name, []).extend(str(each) for each in values)
-    return found
+        form.setdefault(name, []).extend(str(each) for each in values)
+    return form

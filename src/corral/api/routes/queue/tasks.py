@@ -49,12 +49,12 @@ async def _parse_filter(
     return TaskFilter(state, None if priority is None else Priority[priority], scraper)
 
 
-Wanted = Annotated[TaskFilter, Depends(_parse_filter)]
+Filter = Annotated[TaskFilter, Depends(_parse_filter)]
 
 
 @router.get("/queue/tasks", response_model=list[TaskRead])
-async def list_tasks(corral: Corral, wanted: Wanted, limit: Limit = 50, cursor: Cursor = None) -> Response:
-    return await _page(corral, wanted, limit, cursor)
+async def list_tasks(corral: Corral, task_filter: Filter, limit: Limit = 50, cursor: Cursor = None) -> Response:
+    return await _page(corral, task_filter, limit, cursor)
 
 
 @router.get("/queue/dead", response_model=list[TaskRead])
@@ -62,8 +62,8 @@ async def list_dead_letters(corral: Corral, limit: Limit = 50, cursor: Cursor = 
     return await _page(corral, TaskFilter(TaskState.DEAD), limit, cursor)
 
 
-async def _page(corral: Corral, wanted: TaskFilter, limit: int, cursor: str | None) -> Response:
-    found = await corral.store.queue.newest(wanted, render.cursor_number(cursor), limit)
+async def _page(corral: Corral, task_filter: TaskFilter, limit: int, cursor: str | None) -> Response:
+    found = await corral.store.queue.newest(task_filter, render.cursor_number(cursor), limit)
     return render.page([task_view(each) for each in found], str(found[-1].seq) if found else None, limit)
 
 

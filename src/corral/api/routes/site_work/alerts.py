@@ -1,4 +1,4 @@
-"""Channels of alerts: written with a secret, shown without it, tested."""
+"""Alert channels: write with a secret, read without it, test."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,9 +24,11 @@ Address = Annotated[str, Field(max_length=320)]
 
 class ChannelWrite(Strict):
     kind: Literal["webhook", "slack", "email"]
-    url: SecretStr | None = Field(None, max_length=MAX_URL_CHARS, description="of a webhook; never shown again")
+    url: SecretStr | None = Field(None, max_length=MAX_URL_CHARS, description="URL of a webhook; never returned")
     secret: SecretStr | None = Field(None, max_length=500, description="signs the messages of a webhook")
-    to: list[Address] = Field(default_factory=list, max_length=MAX_RECIPIENTS, description="of an email channel")
+    to: list[Address] = Field(
+        default_factory=list, max_length=MAX_RECIPIENTS, description="recipients of an email channel"
+    )
     rules: dict[str, Any] | None = Field(
         None, max_length=10, description="error_rate, p95_seconds, statuses, breakers; omitted ones have defaults"
     )
@@ -40,7 +42,7 @@ class ChannelWrite(Strict):
 class ChannelRead(BaseModel):
     name: str
     kind: str
-    leads_to: str = Field(description="without what is secret")
+    leads_to: str = Field(description="the destination, without secrets")
     rules: dict[str, Any]
 
 
@@ -68,5 +70,5 @@ async def delete_channel(name: Name, corral: Corral) -> Response:
 
 @router.post("/alerts/channels/{name}/test", response_model=RunRead)
 async def test_channel(name: Name, corral: Corral) -> Response:
-    """Send a test message. The run that is returned says whether it arrived."""
+    """Send a test message. The returned run shows whether it arrived."""
     return render.answer(render.run(await corral.sites.alerts.send_test(name)))

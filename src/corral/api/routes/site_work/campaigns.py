@@ -64,8 +64,8 @@ class CampaignRead(BaseModel):
 @router.post("/sites/campaigns", response_model=CampaignRead)
 async def start_campaign(corral: Corral, key: Key, body: CampaignCreate | None = None) -> Response:
     """Start one run per site, each with the limits of its configuration."""
-    wanted = body or CampaignCreate.model_validate({})
-    order = CampaignOrder.of(await _choose_urls(corral, wanted.sites), wanted.depends_on)
+    request = body or CampaignCreate.model_validate({})
+    order = CampaignOrder.of(await _choose_urls(corral, request.sites), request.depends_on)
     campaign, replayed = await corral.sites.campaigns.start(order, key)
     return render.answer(campaign_progress(campaign), headers=replay_header(replayed))
 
@@ -86,8 +86,8 @@ async def _choose_urls(corral: App, sites: dict[str, list[str]] | None) -> dict[
 @router.get("/sites/campaigns", response_model=list[CampaignRead])
 async def list_campaigns(corral: Corral, limit: Limit = 50, cursor: Cursor = None) -> Response:
     found = await corral.store.campaigns.newest(render.cursor_id(cursor), limit)
-    told = [campaign_progress(each) for each in found]
-    return render.page(told, found[-1].id if found else None, limit)
+    campaigns = [campaign_progress(each) for each in found]
+    return render.page(campaigns, found[-1].id if found else None, limit)
 
 
 @router.get("/sites/campaigns/{campaign_id}", response_model=CampaignRead)
@@ -96,10 +96,10 @@ async def read_campaign(
     corral: Corral,
     site: Annotated[str | None, Query(max_length=200, description="only this site")] = None,
 ) -> Response:
-    told: dict[str, Any] = campaign_progress(await corral.store.campaigns.get(str(campaign_id)))
+    campaign: dict[str, Any] = campaign_progress(await corral.store.campaigns.get(str(campaign_id)))
     if site is not None:
-        told["sites"] = [each for each in told["sites"] if each["site"] == site]
-    return render.answer(told)
+        campaign["sites"] = [each for each in campaign["sites"] if each["site"] == site]
+    return render.answer(campaign)
 
 
 class CampaignReportRead(BaseModel):

@@ -1,4 +1,4 @@
-"""The configuration of sites: read with the source of each value, written, deleted."""
+"""The configuration of sites: read with the source of each value, write, delete."""
 
 from typing import Annotated
 
@@ -25,14 +25,14 @@ Site = Annotated[str, Path(max_length=255, description="a domain, or a host, wit
 
 @router.get("/sites/configs", response_model=list[SiteConfigRead])
 async def list_configs(corral: Corral) -> Response:
-    """Every site that a file or a request configures."""
+    """List every site that a file or a request configures."""
     book = await corral.sites.books.read()
     return render.answer([await _read(corral, book, site) for site in book.sites])
 
 
 @router.get("/sites/{site}/config", response_model=SiteConfigRead)
 async def read_config(site: Site, corral: Corral) -> Response:
-    """The merged configuration, also of a site that nothing but the settings configures."""
+    """Return the merged configuration, even of a site that only the settings configure."""
     return await _answer(corral, parse_site_key(site))
 
 
@@ -40,9 +40,9 @@ async def read_config(site: Site, corral: Corral) -> Response:
 async def write_config(
     site: Site, body: SiteConfigChange, corral: Corral, if_match: Annotated[str | None, Header(max_length=100)] = None
 ) -> Response:
-    """Write what wins over the files for this site. Nodes apply it within three seconds.
+    """Write a configuration that overrides the files for this site. Nodes apply it within three seconds.
 
-    With the ETag of an earlier answer in `If-Match`, it is refused if the stored configuration has changed since.
+    With the ETag of an earlier answer in `If-Match`, the request is refused if the stored configuration has changed.
     """
     key, document = parse_exact_key(site), body.check()
     book = await corral.sites.books.read()
@@ -53,7 +53,7 @@ async def write_config(
 
 @router.delete("/sites/{site}/config", response_model=Deleted)
 async def delete_config(site: Site, corral: Corral) -> Response:
-    """Delete what was written over HTTP; files, defaults and settings apply again."""
+    """Delete the configuration written over HTTP; files, defaults and settings apply again."""
     key = parse_site_key(site)
     if not await corral.store.site_configs.delete(key):
         raise SiteConfigNotFound(key)
@@ -70,9 +70,9 @@ async def _read(corral: App, book: SiteBook, site: str) -> dict[str, object]:
     stored = await corral.store.site_configs.get(site)
     host = site.rpartition(":")[0] or site
     paced = [each for each in await corral.store.hosts.list_watched() if each.is_of(host)]
-    told = site_config_read(book.find(site, settings_layer(corral.settings)), paced)
+    merged = site_config_read(book.find(site, settings_layer(corral.settings)), paced)
     return {
-        **told,
+        **merged,
         "stored": None if stored is None else stored.document,
         "updated_at": None if stored is None else stored.updated_at,
     }

@@ -1,4 +1,4 @@
-"""What runs, jobs and sites cost."""
+"""The cost of runs, jobs and sites."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ class CostRead(BaseModel):
     seconds: float
     browser_seconds: float
     cpu_seconds: float
-    proxy_cost: float = Field(description="part of `cost`: proxies of the pool, by the price when they were used")
+    proxy_cost: float = Field(description="part of `cost`: proxies of the pool, at the price when they were used")
     cost: float
     records: int
     per_record: dict[str, float] | None
@@ -31,19 +31,19 @@ class CostRead(BaseModel):
 
 @router.get("/jobs/runs/{run_id}/cost", response_model=CostRead)
 async def read_run_cost(run_id: Id, corral: Corral) -> Response:
-    """What all attempts of a run used, with the prices of the settings, and what one record took."""
+    """Return the resources that all attempts of a run used, with their cost in total and per record."""
     return render.answer(await corral.sites.costs.of_run(str(run_id)))
 
 
 @router.get("/jobs/{job_id}/cost", response_model=CostRead)
 async def read_job_cost(job_id: Id, corral: Corral) -> Response:
-    """The sum over the runs of the job that are still stored."""
+    """Return the sum over the stored runs of the job."""
     return render.answer(await corral.sites.costs.of_job(str(job_id)))
 
 
 @router.get("/sites/{site}/cost", response_model=CostRead)
 async def read_site_cost(site: Annotated[str, Path(max_length=255)], corral: Corral) -> Response:
-    """The pages that crawls fetched from a host."""
+    """Return the cost of the pages that crawls fetched from a host."""
     host = parse_target(f"http://{site}", field="site").host
     found = await corral.store.sites.statistics(host)
     if found is None:

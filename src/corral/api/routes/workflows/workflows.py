@@ -69,7 +69,7 @@ async def list_workflows(
 async def _find(
     corral: Corral, status: WorkflowStatusName | None, job_id: str | None, before: str | None, limit: int
 ) -> list[WorkflowNow]:
-    """Pending and paused, running and recovering share a state: those are told apart here."""
+    """Find workflows by status. Pending and paused, running and recovering share a state, so they are filtered here."""
     store = corral.store.workflows
     if status is None:
         return await store.newest(None, before, limit, job_id=job_id)
@@ -113,7 +113,7 @@ async def read_progress(workflow_id: Id, corral: Corral) -> Response:
 
 @router.get("/workflows/{workflow_id}/mermaid", response_class=PlainTextResponse)
 async def read_graph(workflow_id: Id, corral: Corral) -> Response:
-    """The graph of the steps as Mermaid, coloured by their states."""
+    """Return the graph of the steps as Mermaid, coloured by their states."""
     now = await corral.workflows.get(str(workflow_id))
     return PlainTextResponse(mermaid(now.spec, now))
 
@@ -126,7 +126,7 @@ async def read_definition(workflow_id: Id, corral: Corral) -> Response:
 
 @router.get("/workflows/{workflow_id}/steps/{step_key}/items", response_model=list[StepItemRead])
 async def list_items(workflow_id: Id, step_key: StepKey, corral: Corral) -> Response:
-    """The children of a step with for_each, in order."""
+    """List the children of a step with for_each, in order."""
     now = await corral.workflows.get(str(workflow_id))
     if step_key not in now.spec.by_key:
         hint = f"the steps are {', '.join(now.spec.by_key)}"
@@ -141,7 +141,7 @@ async def start_workflow(workflow_id: Id, corral: Corral) -> Response:
 
 @router.post("/workflows/{workflow_id}/pause", response_model=WorkflowRead)
 async def pause_workflow(workflow_id: Id, corral: Corral) -> Response:
-    """Running steps finish, and none starts."""
+    """Pause a workflow: running steps finish, and no step starts."""
     return render.answer(workflow_view(await corral.workflows.pause(str(workflow_id)), corral.settings.transport))
 
 
@@ -157,9 +157,9 @@ async def cancel_workflow(workflow_id: Id, corral: Corral) -> Response:
 
 @router.post("/workflows/{workflow_id}/recover", response_model=WorkflowRead)
 async def recover_workflow(workflow_id: Id, corral: Corral, body: WorkflowRecover | None = None) -> Response:
-    """Execute again what did not succeed, as a new run of the workflow."""
+    """Execute the steps that did not succeed again, as a new run of the workflow."""
     now = await corral.workflows.get(str(workflow_id))
-    wanted = None if body is None else body.from_step
-    from_step = None if wanted is None else find_step_key(now.spec, wanted)
+    requested_step = None if body is None else body.from_step
+    from_step = None if requested_step is None else find_step_key(now.spec, requested_step)
     recovering = await corral.workflows.recover(str(workflow_id), from_step)
     return render.answer(workflow_view(recovering, corral.settings.transport))

@@ -10,7 +10,7 @@ from corral.domain.crawl.templates.traps import DEFERRING
 from corral.domain.runs.run import Run
 from corral.domain.verdicts.run_verdict import DATA_VERDICT
 
-_SHOWN = 5
+_MAX_TEMPLATES = 5
 _PUT_OFF = frozenset(trap.value for trap in DEFERRING)
 _RULES = {
     "endless_growth": "leads to ever more pages like itself",
@@ -19,7 +19,7 @@ _RULES = {
     "too_many_segments": "has too many parts in its path",
     "query_variants": "is one of very many queries of one path",
     "no_new_content": "is like pages that brought nothing new",
-    "invented_links": "only leads to ever new pages, as a maze does",
+    "invented_links": "only leads to new pages, like a maze",
 }
 _LISTED = ("failed", "missing", "deferred")
 
@@ -28,7 +28,7 @@ def lines_of(run: Run, counts: Counts) -> list[str]:
     """Return the lines of the summary below the counts."""
     lines = [f"{counts.missing} missing: links that lead to 404 or 410"] if counts.missing else []
     held_back: list[dict[str, Any]] = run.stats.get("held_back") or []
-    # Content evidence only defers addresses: the budget stopped the remaining ones, not the rule.
+    # These rules only defer addresses: a limit of the crawl stopped the remaining ones, not the rule.
     late = [each for each in held_back if each["reason"] in _PUT_OFF and run.stats.get("stopped_by")]
     if trapped := [each for each in held_back if each not in late]:
         lines += _describe_deferred(
@@ -46,40 +46,40 @@ def lines_of(run: Run, counts: Counts) -> list[str]:
     return lines
 
 
-def short_of(run: Run, counts: Counts) -> str:
-    """Why the crawl is not complete, in one line."""
+def describe_shortfall(run: Run, counts: Counts) -> str:
+    """Return why the crawl is not complete, in one line."""
     is_about_data = run.failure_detail == DATA_VERDICT
     if run.error_message and not is_about_data:
         return run.error_message
 
     left_out = {rule: count for rule, count in (run.stats.get("left_out") or {}).items() if rule not in LEFT_OUT}
-    said = [f"{counts.failed} pages failed"] if counts.failed else []
-    said += describe_left_out(run)
+    reasons = [f"{counts.failed} pages failed"] if counts.failed else []
+    reasons += describe_left_out(run)
     if left_out:
         rules = ", ".join(f"{count} {rule}" for rule, count in left_out.items())
-        said.append(f"{sum(left_out.values())} addresses were held back ({rules})")
+        reasons.append(f"{sum(left_out.values())} addresses were held back ({rules})")
     if run.stats.get("stopped_by") == "time":
-        said.append("its time was over")
+        reasons.append("its time limit was reached")
     if run.stats.get("stopped_by") == "proxy":
-        said.append("its proxy could no longer be used")
+        reasons.append("its proxy could no longer be used")
     if is_about_data:
-        said.append(str(run.error_message))
-    return ", ".join(said)
+        reasons.append(str(run.error_message))
+    return ", ".join(reasons)
 
 
 def _describe_deferred(held_back: list[dict[str, Any]], what: str) -> list[str]:
-    lines = [f"{sum(each['count'] for each in held_back)} {what}"]
-    for each in held_back[:_SHOWN]:
-        why = _RULES.get(each["reason"], each["reason"])
+    lines = [f"{sum(group['count'] for group in held_back)} {what}"]
+    for group in held_back[:_MAX_TEMPLATES]:
+        why = _RULES.get(group["reason"], group["reason"])
         lines.append(
-            f"  {each['count']} like {printable(str(each['template'] or '(any)'))}: {why}, e.g. "
-            f"{printable(str(each['example']))}"
+            f"  {group['count']} like {printable(str(group['template'] or '(any)'))}: {why}, e.g. "
+            f"{printable(str(group['example']))}"
         )
-    if len(held_back) > _SHOWN:
-        lines.append(f"  and {len(held_back) - _SHOWN} more templates")
+    if len(held_back) > _MAX_TEMPLATES:
+        lines.append(f"  and {len(held_back) - _MAX_TEMPLATES} more templates")
     return lines
 
 
 def _states(counts: Counts, held_back: list[dict[str, Any]]) -> list[str]:
-    there = {"failed": counts.failed, "missing": counts.missing, "deferred": len(held_back) or counts.deferred}
-    return [name for name in _LISTED if there[name]]
+    numbers = {"failed": counts.failed, "missing": counts.missing, "deferred": len(held_back) or counts.deferred}
+    return [name for name in _LISTED if numbers[name]]

@@ -77,15 +77,15 @@ async def _crawl(
     async with open_client(settings) as app:
         access = await login.access(app, settings, plan.start_urls[0])
         # A login cannot be compared with the one of an interrupted crawl.
-        restart = options.restart or login.is_given
+        restart = options.restart or login.is_set
         run = await running.start_or_resume(app, plan, trusted, access, keep=options.keep, restart=restart)
     processes = plan.workers if isinstance(plan.workers, int) else 1
     async with open_single_run(settings, run.id, processes=processes) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         has_ended = await first_of(running.watch(app, run.id, plan), stop)
         if not has_ended and await running.pause(app, run.id):
-            running.say_how_to_go_on(run.id)
+            running.print_resume_hint(run.id)
             return exits.INTERRUPTED
         return await _report(app, run.id, options.output, as_json=options.report.as_json)
 
@@ -93,23 +93,26 @@ async def _crawl(
 async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) -> int:
 
     run, now = await app.store.runs.get(run_id), await app.store.crawls.get(run_id)
-    is_apart = is_withheld(run.stats)
-    written = await _export(app, run, path) if path is not None and now.counts.done and not is_apart else 0
+    has_withheld = is_withheld(run.stats)
+    written = await _export(app, run, path) if path is not None and now.counts.done and not has_withheld else 0
     if written is None:
         return exits.INTERRUPTED
     reasons = await app.store.crawls.count_reasons(run_id)
     if as_json:
         counts = {**now.counts._asdict(), "discovered": now.counts.discovered}
         why = [{"state": state, "reason": reason, "count": count} for state, reason, count in reasons]
-        told = {"run": shapes.run_shape(run), "counts": counts, "reasons": why}
-        told |= {name: run.stats[name] for name in ("held_back", "left_out") if name in run.stats}
+        document = {"run": shapes.run_shape(run), "counts": counts, "reasons": why}
+        document |= {name: run.stats[name] for name in ("held_back", "left_out") if name in run.stats}
         if run.stats.get("changes"):
-            told |= {"changes": run.stats["changes"], "gone": await app.store.crawls.missing_urls(run_id, _MAX_GONE)}
-        render.print_json(told)
+            document |= {
+                "changes": run.stats["changes"],
+                "gone": await app.store.crawls.missing_urls(run_id, _MAX_GONE),
+            }
+        render.print_json(document)
     elif not is_standard_output(path):
         _print_summary(run, now, path, written)
-        if not written and now.counts.done and not await app.store.runs.is_kept(run_id):
-            _say_how_long(run_id, app.settings.crawl_retention_hours)
+        if not written and now.counts.done and not await app.store.runs.is_pinned(run_id):
+            _print_retention(run_id, app.settings.crawl_retention_hours)
         rows = [(state, reason, str(count)) for state, reason, count in reasons]
         if rows:
             render.print_table(("state", "reason", "pages"), rows)
@@ -117,10 +120,10 @@ async def _report(app: App, run_id: str, path: Path | None, *, as_json: bool) ->
             print(line)
     sys.stdout.flush()
     if run.state is not RunState.COMPLETED:
-        if is_apart and path is not None:
+        if has_withheld and path is not None:
             exits.complain(f"{path} was not written: the records are kept apart because of their verdict")
-        short = closing_summary.short_of(run, now.counts)
-        exits.complain(f"{run.state}: {short}", hints.hint_for(run), hints.history_of(run))
+        shortfall = closing_summary.describe_shortfall(run, now.counts)
+        exits.complain(f"{run.state}: {shortfall}", hints.hint_for(run), hints.history_of(run))
     return exits.code_of_state(run.state)
 
 
@@ -137,7 +140,7 @@ def _print_summary(run: Run, now: CrawlNow, path: Path | None, written: int) -> 
         print(f"stopped by {_BUDGETS.get(stopped, f'its {stopped}')}: {left} more are known")
 
 
-def _say_how_long(run_id: str, hours: float) -> None:
+def _print_retention(run_id: str, hours: float) -> None:
     if hours:
         print(f"a running Corral deletes them {hours:g} h after the end; `corral run keep {run_id}` prevents that")
 

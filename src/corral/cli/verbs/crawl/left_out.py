@@ -13,7 +13,7 @@ from corral.domain.crawl.crawl import (
 )
 from corral.domain.runs.run import Run
 
-_SAID = {
+_DESCRIPTIONS = {
     LIST_LIMIT: ("of a list that goes on", "--max-pages and --max-items take more of it"),
     LIST_FAILURE: ("of a list whose further items the site failed to send", "start the run again later"),
     EMPTY_LIST_PAGE: ("of a list without any item on them", "--item-links selects the links to its items"),
@@ -33,8 +33,8 @@ def describe_left_out(run: Run) -> list[str]:
     examples = run.stats.get("left_out_examples") or {}
     lines = []
     for rule, count in (run.stats.get("left_out") or {}).items():
-        if rule in _SAID:
-            what, option = _SAID[rule]
+        if rule in _DESCRIPTIONS:
+            what, option = _DESCRIPTIONS[rule]
             example = f" (such as {examples[rule]})" if rule in examples else ""
             lines.append(f"{count} page{'' if count == 1 else 's'} {what}{example}; {option}")
     empty = run.stats.get("empty_fields") or {}

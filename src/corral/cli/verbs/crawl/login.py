@@ -51,10 +51,10 @@ class Login:
         self.session_id = options.session
         self.network = network
         if self.draft is not None and self.session_id is not None:
-            raise BadInput("--session and cookies or headers are two logins", field="session", hint="give one of them")
+            raise BadInput("--session excludes cookies and headers", field="session", hint="give one of them")
 
     @property
-    def is_given(self) -> bool:
+    def is_set(self) -> bool:
         return self.draft is not None or self.session_id is not None
 
     async def access(self, app: App, settings: Settings, url: str) -> CrawlAccess:

@@ -17,13 +17,13 @@ _BATCH = 500
 STATES = ("failed", "skipped", "missing", "deferred", "done", "pending")
 
 StateName = Annotated[str, typer.Option("--state", metavar="STATE", help=f"One of {', '.join(STATES)}.")]
-Most = Annotated[int | None, typer.Option("--limit", min=1, help="Print this many at most.")]
+MaxPages = Annotated[int | None, typer.Option("--limit", min=1, help="Print this many at most.")]
 
 
 def crawl_pages(
     run_id: Annotated[str, typer.Argument(metavar="RUN", help="The id of a crawl.")],
     state: StateName = "failed",
-    limit: Most = None,
+    limit: MaxPages = None,
     as_json: AsJson = False,
 ) -> None:
     """List the pages of a crawl in one state, with the reason.
@@ -37,29 +37,29 @@ def crawl_pages(
     """
 
     if state not in STATES:
-        raise BadInput(f"{state!r} is no state of a page", field="state", hint=f"use one of {', '.join(STATES)}")
+        raise BadInput(f"{state!r} is not a state of a page", field="state", hint=f"use one of {', '.join(STATES)}")
     finish(_list(load_settings(), check_id(run_id, "run"), state, limit, as_json=as_json))
 
 
 async def _list(settings: Settings, run_id: str, state: str, limit: int | None, *, as_json: bool) -> int:
 
-    found: list[dict[str, Any]] = []
+    pages: list[dict[str, Any]] = []
     after = 0
     async with read_store(settings) as store:
         await store.crawls.get(run_id)  # raises if there is no such crawl
-        while limit is None or len(found) < limit:
-            size = _BATCH if limit is None else min(_BATCH, limit - len(found))
+        while limit is None or len(pages) < limit:
+            size = _BATCH if limit is None else min(_BATCH, limit - len(pages))
             batch = await store.crawls.items(run_id, ItemState(state), after, size)
             if not batch:
                 break
             after = batch[-1].id
-            found += [page_shape(each) for each in batch]
+            pages += [page_shape(each) for each in batch]
     if as_json:
-        render.print_json(found)
-    elif found:
+        render.print_json(pages)
+    elif pages:
         rows = [
             (render.printable(page["url"]), page["reason"] or "", render.printable(page["message"] or ""))
-            for page in found
+            for page in pages
         ]
         render.print_table(("url", "reason", "message"), rows)
     else:

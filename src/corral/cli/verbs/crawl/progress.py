@@ -20,7 +20,7 @@ Waits = tuple[str, str, float] | None
 _REASONS = {
     "waiting:breaker": "it failed several times in a row",
     "waiting:pace": "its pace",
-    "waiting:retry_after": "it asked to be left alone",
+    "waiting:retry_after": "its Retry-After",
     "waiting:busy": "all its slots are in use",
     "waiting:redirect": "the pace of a host that it redirects to",
 }
@@ -39,23 +39,23 @@ def show_progress(plan: CrawlPlan) -> Iterator[CrawlProgress]:
         lines.end()
         return
     with console(stderr=True).status("starting", spinner="dots") as status:
-        yield _Living(status, rate)
+        yield _LiveLine(status, rate)
 
 
 class _Rate:
     def __init__(self, plan: CrawlPlan) -> None:
         self._plan = plan
-        self._seen: deque[tuple[float, int, int]] = deque()
+        self._samples: deque[tuple[float, int, int]] = deque()
 
     def line(self, now: CrawlNow, moment: float, waits: Waits) -> str:
         counts = now.counts
-        self._seen.append((moment, counts.fetched, counts.discovered - counts.skipped))
-        while moment - self._seen[0][0] > _RATE_OVER_S:
-            self._seen.popleft()
-        then, fetched, known = self._seen[0]
+        self._samples.append((moment, counts.fetched, counts.discovered - counts.skipped))
+        while moment - self._samples[0][0] > _RATE_OVER_S:
+            self._samples.popleft()
+        then, fetched, discovered = self._samples[0]
         took_s = moment - then
         rate = (counts.fetched - fetched) / took_s if took_s > 0 else 0.0
-        grown = counts.discovered - counts.skipped - known
+        grown = counts.discovered - counts.skipped - discovered
         new_per_page = grown / (counts.fetched - fetched) if counts.fetched > fetched else 0.0
         parts = [f"{counts.done:,} pages", f"{rate:,.0f}/s", f"{counts.waiting:,} to go"]
         if counts.failed:
@@ -104,7 +104,7 @@ class _Lines:
             self._line = ""
 
 
-class _Living:
+class _LiveLine:
     def __init__(self, status: Any, rate: _Rate) -> None:
         self._status = status
         self._rate = rate

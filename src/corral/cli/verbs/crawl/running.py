@@ -21,9 +21,9 @@ async def start_or_resume(
 ) -> Run:
     """Return a new run, or resume the interrupted run of the same plan."""
 
-    same = _comparable(plan)
+    same = _comparable_plan(plan)
     for run, now in [] if restart else await app.store.crawls.newest([RunState.HELD, RunState.QUEUED], _BATCH):
-        if _comparable(plan_of(run.payload), plan.since) == same and run.hold_reason in (
+        if _comparable_plan(plan_of(run.payload), plan.since) == same and run.hold_reason in (
             HoldReason.PAUSED,
             None,
         ):
@@ -39,15 +39,15 @@ async def start_or_resume(
     return run
 
 
-def _comparable(plan: CrawlPlan, asked_since: str | None = None) -> dict[str, Any]:
-    """Replace the run that `last` resolved to, which differs each time."""
+def _comparable_plan(plan: CrawlPlan, requested_since: str | None = None) -> dict[str, Any]:
+    """Return the plan as a document, with `last` in place of the run it resolved to, which differs each time."""
 
-    told = plan.document()
-    return {**told, "since": LAST} if asked_since == LAST else told
+    document = plan.document()
+    return {**document, "since": LAST} if requested_since == LAST else document
 
 
 async def pause(app: App, run_id: str) -> bool:
-    """Return False if the run ended in the meantime."""
+    """Pause the run; return False if it ended in the meantime."""
 
     try:
         await app.submitter.apply_action(run_id, RunAction.PAUSE)
@@ -56,7 +56,7 @@ async def pause(app: App, run_id: str) -> bool:
     return True
 
 
-def say_how_to_go_on(run_id: str) -> None:
+def print_resume_hint(run_id: str) -> None:
 
     hint = f"the same command resumes it; so does `corral run resume {run_id}` while `corral up` runs"
     exits.complain(f"interrupted; run {run_id} is paused, and nothing is lost", hint)

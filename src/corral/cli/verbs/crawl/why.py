@@ -1,4 +1,4 @@
-"""`corral why`: what became of a URL in a crawl, and how it was found."""
+"""`corral why`: the state of a URL in a crawl, and the chain of links to it."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ from corral.domain.runs.run import Run
 from corral.settings import Settings, load_settings
 from corral.store.queries.crawl.crawls import CrawlNow
 from corral.store.store import Store
-from corral.views.crawl_pages import because, page_shape
+from corral.views.crawl_pages import explain_state, page_shape
 
 _CRAWLS = 200
 
@@ -47,28 +47,30 @@ async def _why(settings: Settings, url: str, run_id: str | None, *, as_json: boo
 
     target = parse_target(url)
     async with read_store(settings) as store:
-        found = await _find(store, target, run_id)
-    if found is None:
+        match = await _find(store, target, run_id)
+    if match is None:
         where = f"run {run_id}" if run_id else "any crawl"
-        exits.complain(f"{url} was not seen by {where}", "corral crawl URL starts one; --depth lets it see further")
+        exits.complain(f"{url} was not seen by {where}", "`corral crawl URL` starts one; a larger --depth sees more")
         return exits.FAILED
-    run, now, way = found
+    run, now, chain = match
     if as_json:
-        about = {"run_id": run.id, "item": page_shape(way[0]), "because": because(run, now, way[0])}
-        render.print_json({**about, "way": [page_shape(each) for each in way[1:]]})
+        about = {"run_id": run.id, "item": page_shape(chain[0]), "because": explain_state(run, now, chain[0])}
+        render.print_json({**about, "way": [page_shape(each) for each in chain[1:]]})
         return exits.DONE
-    print(f"{way[0].state}: {render.printable(because(run, now, way[0]))}")
-    address = render.printable(redact_result_url(way[0].url))
-    print(f"  {address} (depth {way[0].depth}, attempt {way[0].attempt}, run {run.id})")
-    for each in way[1:]:
-        print(f"  found on {render.printable(redact_result_url(each.url))} (depth {each.depth}, {each.state})")
+    print(f"{chain[0].state}: {render.printable(explain_state(run, now, chain[0]))}")
+    address = render.printable(redact_result_url(chain[0].url))
+    print(f"  {address} (depth {chain[0].depth}, attempt {chain[0].attempt}, run {run.id})")
+    for item in chain[1:]:
+        print(f"  found on {render.printable(redact_result_url(item.url))} (depth {item.depth}, {item.state})")
     return exits.DONE
 
 
 async def _find(store: Store, target: Target, run_id: str | None) -> tuple[Run, CrawlNow, list[StoredItem]] | None:
 
     for run, now in await store.crawls.newest(None, _CRAWLS):
-        kept = run.payload.read(CrawlPayload).counting_params
-        if run_id in (None, run.id) and (way := await store.crawls.path_to(run.id, short_key(url_key(target, kept)))):
-            return run, now, way
+        params = run.payload.read(CrawlPayload).counting_params
+        if run_id in (None, run.id) and (
+            chain := await store.crawls.path_to(run.id, short_key(url_key(target, params)))
+        ):
+            return run, now, chain
     return None

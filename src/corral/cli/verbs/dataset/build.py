@@ -82,7 +82,7 @@ async def _build(settings: Settings, document: dict[str, Any], *, as_json: bool)
     new = workflow_id or new_id()
     async with open_workflow_node(one_worker, new) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         with show_progress() as display:
             app.node.progress.on_progress = display.on_progress
             await _begin(app, spec, document, new, is_new=workflow_id is None)
@@ -95,7 +95,7 @@ async def _build(settings: Settings, document: dict[str, Any], *, as_json: bool)
 
 
 async def _find_unfinished(app: App, spec: WorkflowSpec, document: dict[str, Any]) -> str | None:
-    """The workflow of the same configuration that was interrupted."""
+    """Return the id of an interrupted workflow with the same configuration."""
     states = (RunState.RUNNING, RunState.HELD, RunState.QUEUED)
     for now in await app.store.workflows.newest(states, None, _BATCH, job_id=_job_of(document)):
         if now.spec.digest == spec.digest and not now.waits_for_person:
@@ -105,7 +105,7 @@ async def _find_unfinished(app: App, spec: WorkflowSpec, document: dict[str, Any
 
 
 def _job_of(document: dict[str, Any]) -> str:
-    """What tells the builds of one dataset in two folders apart."""
+    """Return the job id, which distinguishes builds of one dataset in different folders."""
     options = document.get("options") or {}
     return f"dataset {Path.cwd() / str(options.get('output_dir') or document['dataset_name'])}"
 
@@ -126,7 +126,7 @@ async def _watch(app: App, workflow_id: str) -> None:
 
 
 async def _pause(app: App, workflow_id: str) -> bool:
-    """Return False if the workflow ended in the meantime."""
+    """Pause the workflow; return False if it ended in the meantime."""
     try:
         await app.workflows.pause(workflow_id)
     except WrongState:
@@ -139,8 +139,8 @@ def _report(now: WorkflowNow, settings: Settings, *, as_json: bool) -> int:
     export, last = outputs.get("export", {}), outputs.get("clean_up") or outputs.get("export", {})
     if as_json:
         about = {name: last.get(name) for name in ("folder", "states", "left_out")}
-        told = {name: export.get(name) for name in ("images", "manifest_sha256", "files", "quarantined")}
-        render.print_json({"workflow": workflow_view(now, settings.transport), "dataset": {**about, **told}})
+        exported = {name: export.get(name) for name in ("images", "manifest_sha256", "files", "quarantined")}
+        render.print_json({"workflow": workflow_view(now, settings.transport), "dataset": {**about, **exported}})
     elif export:
         print(f"{export['images']} images in {export['folder']}; manifest {export['manifest_sha256']}")
         print(", ".join(f"{count} {state}" for state, count in sorted(last["states"].items())))

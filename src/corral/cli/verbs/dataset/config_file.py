@@ -7,17 +7,19 @@ from corral.domain.datasets.config import DatasetConfig, parse_config
 from corral.domain.errors import BadConfiguration
 from corral.wiring.coverage import to_plain
 
-# Each step of the workflow has the configuration.
+# Each step of the workflow stores a copy of the configuration.
 _MAX_BYTES = 48 * 1024
 
 
 def read_dataset_config(path: Path) -> tuple[dict[str, Any], DatasetConfig]:
-    """The document of a YAML or JSON file, and what it says; BadConfiguration with every problem."""
+    """Return the document of a YAML or JSON file, and its configuration; raise BadConfiguration with every problem."""
     import yaml  # noqa: PLC0415 - only where a file is read
 
     try:
         if path.stat().st_size > _MAX_BYTES:
-            raise BadConfiguration([f"{path}: is larger than {_MAX_BYTES // 1024} KiB; put addresses into a file"])
+            raise BadConfiguration(
+                [f"{path}: is larger than {_MAX_BYTES // 1024} KiB; put addresses into another file"]
+            )
         document = to_plain(yaml.safe_load(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise BadConfiguration(

@@ -15,9 +15,9 @@ class CheckStatus(StrEnum):
 class Check:
     verdict: CheckStatus
     name: str
-    found: str
+    finding: str
     remedy: str = ""
 
     def shape(self) -> dict[str, str]:
         words = {"✓": "ok", "!": "warning", "✗": "wrong", "·": "info"}
-        return {"name": self.name, "verdict": words[self.verdict], "found": self.found, "remedy": self.remedy}
+        return {"name": self.name, "verdict": words[self.verdict], "found": self.finding, "remedy": self.remedy}

@@ -64,20 +64,20 @@ def _folder(settings: Settings) -> Iterator[Check]:
         what = "cannot be written to" if folder.is_dir() else "is not a folder"
         yield Check(CheckStatus.WRONG, "data folder", f"{folder} {what}", remedy)
         return
-    yield Check(CheckStatus.FINE, "data folder", f"{folder} can be written")
+    yield Check(CheckStatus.FINE, "data folder", f"{folder} is writable")
 
 
 def _privacy(settings: Settings) -> Iterator[Check]:
-    """Check both places: the folder holds pages, sessions and the vault key; a database file may be elsewhere."""
+    """Check the data folder, which holds pages, sessions and the vault key, and a database file outside of it."""
     folder, database = settings.data_dir.absolute(), database_file(settings)
-    places = [folder] if database is None or database.is_relative_to(folder) else [folder, database]
-    for place in (each for each in places if each.exists()):
-        mode = stat.S_IMODE(place.stat().st_mode)
+    paths = [folder] if database is None or database.is_relative_to(folder) else [folder, database]
+    for path in (each for each in paths if each.exists()):
+        mode = stat.S_IMODE(path.stat().st_mode)
         if mode & OTHERS:
-            remedy = f"`chmod -R go= {shlex.quote(str(place))}`"
-            yield Check(CheckStatus.WATCH, "privacy", f"{place} is open to other users (mode {mode:o})", remedy)
+            remedy = f"`chmod -R go= {shlex.quote(str(path))}`"
+            yield Check(CheckStatus.WATCH, "privacy", f"other users can access {path} (mode {mode:o})", remedy)
         else:
-            yield Check(CheckStatus.FINE, "privacy", f"{place} is open to its user alone")
+            yield Check(CheckStatus.FINE, "privacy", f"only its user can access {path}")
 
 
 def _user() -> Check:
@@ -89,14 +89,14 @@ def _user() -> Check:
 
 def _nearest(folder: Path) -> Path:
     """Return the folder, or its nearest existing parent."""
-    return next(place for place in (folder, *folder.parents) if os.path.exists(place))  # noqa: PTH110 - never raises
+    return next(path for path in (folder, *folder.parents) if os.path.exists(path))  # noqa: PTH110 - never raises
 
 
 def _disk(settings: Settings) -> Check:
     free = shutil.disk_usage(_nearest(settings.data_dir.absolute())).free
     text = f"{free / _MIB / 1024:.1f} GiB free"
     if free < _TOO_LITTLE_BYTES:
-        return Check(CheckStatus.WRONG, "disk", text, "free some space; below this Corral stops taking work")
+        return Check(CheckStatus.WRONG, "disk", text, "free some space; below this Corral accepts no work")
     if free < _LITTLE_BYTES:
         return Check(CheckStatus.WATCH, "disk", text, "free some space, or set APP_RETENTION_DAYS")
     return Check(CheckStatus.FINE, "disk", text)
@@ -115,21 +115,21 @@ def _browser(settings: Settings) -> Check:
     named = settings.browser_executable
     if named and not os.access(named, os.X_OK):
         return Check(CheckStatus.WATCH, "browser", f"{named} cannot be executed", "correct APP_BROWSER_EXECUTABLE")
-    installed = named or find_chromium() or _of_playwright()
+    installed = named or find_chromium() or _find_playwright_browser()
     if installed is None:
         remedy = "`playwright install chromium`, or any Chromium, for pages that need a browser"
         return Check(CheckStatus.INFO, "browser", "no Chromium found", remedy)
     if not is_sandboxed():
-        found = f"Chromium at {installed} runs without its sandbox, which it refuses to root"
-        return Check(CheckStatus.WATCH, "browser", found, "run Corral as another user; pages are hostile code")
+        finding = f"Chromium at {installed} runs without its sandbox, which it denies to root"
+        return Check(CheckStatus.WATCH, "browser", finding, "run Corral as another user; pages may run hostile code")
     return Check(CheckStatus.INFO, "browser", f"Chromium at {installed}")
 
 
-def _of_playwright() -> str | None:
+def _find_playwright_browser() -> str | None:
     named = os.environ.get("PLAYWRIGHT_BROWSERS_PATH")
     folder = Path(named) if named else Path.home() / ".cache" / "ms-playwright"
-    found = sorted(folder.glob("chromium*-*")) if folder.is_dir() else []
-    return str(found[-1]) if found else None
+    browsers = sorted(folder.glob("chromium*-*")) if folder.is_dir() else []
+    return str(browsers[-1]) if browsers else None
 
 
 def _token(settings: Settings) -> Check:
@@ -148,12 +148,12 @@ async def _database(settings: Settings) -> AsyncIterator[Check]:
         version = version_of(settings.store_url)
         if version is None:
             what = "the PostgreSQL database is empty" if path is None else f"{path} is not there yet"
-            yield Check(CheckStatus.INFO, "database", what, "the first start creates what it needs")
+            yield Check(CheckStatus.INFO, "database", what, "the first start creates its tables")
             return
         verdict = _server(version) if path is None else _file(path, version)
         yield verdict
-        if path is not None and (told := _check_unfinished_migration(path)) is not None:
-            yield told
+        if path is not None and (migration := _check_unfinished_migration(path)) is not None:
+            yield migration
         if verdict.verdict is CheckStatus.FINE:
             async for check in _contents(settings):
                 yield check
@@ -164,7 +164,7 @@ async def _database(settings: Settings) -> AsyncIterator[Check]:
 def _file(path: Path, version: str) -> Check:
 
     try:
-        answers = sqlite_file.read_quietly(path, lambda found: found.execute("PRAGMA integrity_check(5)").fetchall())
+        answers = sqlite_file.read_quietly(path, lambda db: db.execute("PRAGMA integrity_check(5)").fetchall())
     except pysqlite3.Error as error:
         raise sqlite_file.translate_error(error, path) from error
     if answers != [("ok",)]:
@@ -173,7 +173,7 @@ def _file(path: Path, version: str) -> Check:
             CheckStatus.WRONG, "database", f"{path} is damaged: {'; '.join(row[0] for row in answers)}", remedy
         )
     size = path.stat().st_size / _MIB
-    return _of_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
+    return _check_version(version, f"{path} is sound ({size:.1f} MiB)", str(path))
 
 
 def _check_unfinished_migration(path: Path) -> Check | None:
@@ -181,17 +181,17 @@ def _check_unfinished_migration(path: Path) -> Check | None:
     mark = sqlite_file.read_quietly(path, migration_marks.of_file)
     if mark is None or mark.state is not migration_marks.MoveState.MOVING:
         return None
-    remedy = "run `corral db migrate-to` again to end it; until then this database is the one that counts"
-    return Check(CheckStatus.INFO, "move", f"one to {mark.to} was begun on {mark.at} and not ended", remedy)
+    remedy = "run `corral db migrate-to` again to complete it; until then this database stays in use"
+    return Check(CheckStatus.INFO, "move", f"a migration to {mark.to} was begun on {mark.at} and not completed", remedy)
 
 
 def _server(version: str) -> Check:
-    return _of_version(version, "PostgreSQL answers", "the PostgreSQL database")
+    return _check_version(version, "PostgreSQL answers", "the PostgreSQL database")
 
 
-def _of_version(version: str, found: str, where: str) -> Check:
+def _check_version(version: str, summary: str, where: str) -> Check:
 
-    text = f"{found}, schema version {version}"
+    text = f"{summary}, schema version {version}"
     if schema.check_version(version, where):
         return Check(CheckStatus.FINE, "database", text)
     return Check(CheckStatus.WATCH, "database", text, f"the next start brings it to {schema.HEAD}; back it up first")
@@ -201,7 +201,7 @@ async def _contents(settings: Settings) -> AsyncIterator[Check]:
     async with read_store(settings) as store:
         if database_file(settings) is None:
             await store.ping()
-            yield Check(CheckStatus.FINE, "writes", "PostgreSQL takes them")
+            yield Check(CheckStatus.FINE, "writes", "PostgreSQL accepts them")
         yield await _vault(settings, store)
         findings = await store.maintenance.audit()
         counts = await store.runs.count_live()
@@ -226,12 +226,12 @@ async def _vault(settings: Settings, store: Store) -> Check:
 
 
 def _work(counts: dict[str, int]) -> Check:
-    shown = ", ".join(f"{count} {state}" for state, count in counts.items())
+    states = ", ".join(f"{count} {state}" for state, count in counts.items())
     if counts.get("queued") and not counts.get("running"):
         return Check(
             CheckStatus.INFO,
             "work",
-            shown,
+            states,
             "if this does not change, no node is running: start one with `corral up` or `corral worker`",
         )
-    return Check(CheckStatus.INFO, "work", shown)
+    return Check(CheckStatus.INFO, "work", states)

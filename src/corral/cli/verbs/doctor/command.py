@@ -22,14 +22,14 @@ def doctor(as_json: AsJson = False) -> None:
 
 async def _run_checks(*, as_json: bool) -> int:
 
-    found = [check async for check in all_checks()]
-    wrong = sum(check.verdict is CheckStatus.WRONG for check in found)
+    checks = [check async for check in all_checks()]
+    wrong = sum(check.verdict is CheckStatus.WRONG for check in checks)
     if as_json:
-        render.print_json({"ok": not wrong, "checks": [check.shape() for check in found]})
+        render.print_json({"ok": not wrong, "checks": [check.shape() for check in checks]})
     else:
-        rows = [(check.verdict.value, check.name, check.found, check.remedy) for check in found]
+        rows = [(check.verdict.value, check.name, check.finding, check.remedy) for check in checks]
         render.print_table(("", "check…", "found…", "what to do…"), rows)
         print(f"{wrong} thing{'s' if wrong != 1 else ''} wrong" if wrong else "everything is fine")
-    if any(check.verdict is CheckStatus.WRONG and check.name == SETTINGS for check in found):
+    if any(check.verdict is CheckStatus.WRONG and check.name == SETTINGS for check in checks):
         return exits.BAD_CONFIGURATION
     return exits.FAILED if wrong else exits.DONE

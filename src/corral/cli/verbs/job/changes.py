@@ -14,7 +14,7 @@ from corral.engine.usecases.changes import compare_runs_of_job
 from corral.settings import Settings, load_settings
 from corral.views.changes import changes_read
 
-_SHOWN = frozenset(RowChange) - {RowChange.UNCHANGED}
+_DEFAULT_KINDS = frozenset(RowChange) - {RowChange.UNCHANGED}
 
 
 def changes(  # noqa: PLR0917 - an option each
@@ -37,7 +37,7 @@ def changes(  # noqa: PLR0917 - an option each
     """
 
     runs = (run_id and check_id(run_id, "run"), since and check_id(since, "run"))
-    kinds = frozenset(kind) if kind else _SHOWN
+    kinds = frozenset(kind) if kind else _DEFAULT_KINDS
     finish(_changes(load_settings(), check_id(job_id, "job"), runs, kinds, limit, as_json=as_json))
 
 
@@ -55,15 +55,15 @@ async def _changes(
         await store.jobs.get(job_id)
         comparison = await compare_runs_of_job(store.runs, job_id, *runs)
         counts = await store.records.count_changes(comparison)
-        found = (await store.records.list_changes(comparison, kinds, None, limit)).rows
+        rows = (await store.records.list_changes(comparison, kinds, None, limit)).rows
     if as_json:
-        render.print_json(changes_read(job_id, comparison, counts, found))
+        render.print_json(changes_read(job_id, comparison, counts, rows))
         return exits.DONE
     print(f"run {comparison.run_id} compared with {comparison.since or 'nothing: it is the first'}")
     print(", ".join(f"{number} {change}" for change, number in counts.items()))
     _print_notes(comparison)
-    if found:
-        render.print_table(("change", "key", "fields…"), [_row_of(row) for row in found])
+    if rows:
+        render.print_table(("change", "key", "fields…"), [_row_of(row) for row in rows])
     return exits.DONE
 
 
@@ -73,17 +73,17 @@ def _print_notes(comparison: RunComparison) -> None:
         print("note: the run may have missed rows, so none is gone: rows that it lacks are unknown")
     if not comparison.is_since_complete:
         print("note: the earlier run may have missed rows, so new rows may be older than they seem")
-    found = comparison.key_problems
-    if found.get("missing"):
-        print(f"note: {found['missing']} rows lack the key {', '.join(comparison.key)}; their URL identifies them")
-    if found.get("duplicates"):
-        named = render.printable(", ".join(found.get("examples", ())))
-        print(f"note: {found['duplicates']} rows have a key that another row has, such as {named}")
+    problems = comparison.key_problems
+    if problems.get("missing"):
+        print(f"note: {problems['missing']} rows lack the key {', '.join(comparison.key)}; their URL identifies them")
+    if problems.get("duplicates"):
+        examples = render.printable(", ".join(problems.get("examples", ())))
+        print(f"note: {problems['duplicates']} rows have a key that another row has, such as {examples}")
 
 
 def _row_of(row: ChangedRow) -> tuple[str, str, str]:
-    told = (f"{name}: {_short(each['before'])} → {_short(each['after'])}" for name, each in row.fields.items())
-    return row.change.value, render.printable(row.key), render.printable("; ".join(told))
+    fields = (f"{name}: {_short(values['before'])} → {_short(values['after'])}" for name, values in row.fields.items())
+    return row.change.value, render.printable(row.key), render.printable("; ".join(fields))
 
 
 def _short(value: object) -> str:

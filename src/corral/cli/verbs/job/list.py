@@ -33,11 +33,11 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
-        found = await store.jobs.newest(None, limit)
+        jobs = await store.jobs.newest(None, limit)
     if as_json:
-        render.print_json([shapes.job_shape(stored) for stored in found])
+        render.print_json([shapes.job_shape(stored) for stored in jobs])
         return exits.DONE
-    rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in found]
+    rows = [(stored.job.id, shapes.job_status(stored), stored.job.frequency, stored.job.target_url) for stored in jobs]
     nothing = "no jobs yet; add one with `corral job add URL --fields title`"
     render.print_table(("id", "status", "frequency", "target…"), rows, nothing=nothing)
     return exits.DONE

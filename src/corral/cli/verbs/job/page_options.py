@@ -9,7 +9,7 @@ from corral.cli.options import Delay, KeepParams, UserAgent
 from corral.domain.errors import BadInput
 from corral.domain.jobs.job import CrawlMode, Job
 from corral.domain.lists.pagination import MAX_STEP, PagingMode
-from corral.engine.usecases.jobs import check_what
+from corral.engine.usecases.jobs import check_job
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,24 +86,24 @@ def with_pages(job: Job, options: PageOptions, page_fields: list[dict[str, Any]]
     bounds |= {"keep_params": options.keep_param or None, "page_fields": page_fields or None}
     config: dict[str, Any] = {name: value for name, value in {**links, **bounds}.items() if value is not None}
     mode = CrawlMode.LIST if options.item_links else CrawlMode.CRAWL if options.whole_site else CrawlMode.SINGLE
-    made = replace(job, crawl_mode=mode, list_config=config or None)
-    check_what(made)
-    return made
+    configured_job = replace(job, crawl_mode=mode, list_config=config or None)
+    check_job(configured_job)
+    return configured_job
 
 
 def _pagination_of(options: PageOptions) -> dict[str, Any] | None:
-    """Return `auto` for a list where nothing is said."""
-    said: dict[str, Any] = dict(_parse_selector(options.next_page) or {})
+    """Return the pagination of the options; the default of a list is `auto`."""
+    config: dict[str, Any] = dict(_parse_selector(options.next_page) or {})
     if options.pagination is not None:
-        said["mode"] = options.pagination.value
+        config["mode"] = options.pagination.value
     if options.page_param is not None:
         name, plus, step = options.page_param.partition("+")
         if not name or (plus and not (step.isascii() and step.isdigit() and 1 <= int(step[:9]) <= MAX_STEP)):
-            raise BadInput("--page-param is no parameter", field="page_param", hint="page, or offset+20")
-        said |= {"param": name} | ({"step": int(step)} if plus else {})
-    if not said and options.item_links:
-        said["mode"] = PagingMode.AUTO.value
-    return said or None
+            raise BadInput("--page-param is not NAME or NAME+STEP", field="page_param", hint="page, or offset+20")
+        config |= {"param": name} | ({"step": int(step)} if plus else {})
+    if not config and options.item_links:
+        config["mode"] = PagingMode.AUTO.value
+    return config or None
 
 
 def _parse_selector(text: str | None) -> dict[str, str] | None:

@@ -98,19 +98,19 @@ async def _status(settings: Settings, *, as_json: bool) -> int:
 
 async def _print(settings: Settings, store: Store, state: LoopState, *, as_json: bool) -> int:
     has_open_tasks = await store.queue.has_work(registry_key(settings.scraper_config))
-    shown = loop_view(state, datetime.now(UTC), has_open_tasks=has_open_tasks)
+    view = loop_view(state, datetime.now(UTC), has_open_tasks=has_open_tasks)
     nodes = [node for node in await store.nodes.list_all() if node.state is NodeState.LIVE]
     if as_json:
-        render.print_json(shown)
+        render.print_json(view)
     else:
-        render.print_properties(_flat(shown))
+        render.print_properties(_flat(view))
     if not state.is_on:
         return exits.DONE
     if not nodes:
-        exits.complain("no node runs that could execute the loop", "start one with `corral up`")
+        exits.complain("no running node can execute the loop", "start one with `corral up`")
     return exits.FAILED if state.failures else exits.DONE
 
 
-def _flat(shown: dict[str, Any]) -> dict[str, Any]:
-    last = shown.pop("last")
-    return {**shown, **{f"last {name}": value for name, value in last.items()}}
+def _flat(view: dict[str, Any]) -> dict[str, Any]:
+    last = view.pop("last")
+    return {**view, **{f"last {name}": value for name, value in last.items()}}

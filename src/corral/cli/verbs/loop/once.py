@@ -19,8 +19,8 @@ from corral.wiring.scrapers import load_scrapers
 def run_once(report: ReportOptions) -> None:
     """Reconcile, and execute the tasks for the gaps, now.
 
-    Afterwards it reconciles once more, so that `inventory/gaps.json` has what is left. Exit code as of
-    `corral queue run`.
+    Afterwards it reconciles once more, so that `inventory/gaps.json` has what is left. The exit
+    code is that of `corral queue run`.
 
     \b
     corral loop run-once
@@ -30,9 +30,9 @@ def run_once(report: ReportOptions) -> None:
     if report.dry_run:
         render.print_plan("reconcile and execute the tasks", {"sources": len(sources)}, as_json=report.as_json)
         finish_serving(_do_nothing())
-    found = asyncio.run(_reconcile(settings, sources))
-    if found.report["tasks"] == 0:
-        finish_serving(_report_idle(found, report))
+    result = asyncio.run(_reconcile(settings, sources))
+    if result.report["tasks"] == 0:
+        finish_serving(_report_idle(result, report))
     options = QueueRunOptions(report=report)
     plan = QueuePlan(read_queue_file(TASK_QUEUE), scrapers, sources)
     finish_serving(execute_file(settings, options, plan))
@@ -40,21 +40,21 @@ def run_once(report: ReportOptions) -> None:
 
 async def _reconcile(settings: Settings, sources: list[SourceSpec]) -> Reconciliation:
     async with open_writable_store(settings) as store:
-        found, _ = await reconcile_into(settings, store, sources, TASK_QUEUE, is_imported=False)
-    for problem in found.report["problems"]:
+        result, _ = await reconcile_into(settings, store, sources, TASK_QUEUE, is_imported=False)
+    for problem in result.report["problems"]:
         exits.complain(problem)
-    return found
+    return result
 
 
-async def _report_idle(found: Reconciliation, report: ReportOptions) -> int:
-    """Nothing can be collected. Of a source that could not be read this is not known."""
-    problems = found.report["problems"]
+async def _report_idle(result: Reconciliation, report: ReportOptions) -> int:
+    """Report that nothing can be collected; sources that could not be read are excepted."""
+    problems = result.report["problems"]
     if report.as_json:
-        render.print_json({"total_tasks": 0, "coverage": found.report})
+        render.print_json({"total_tasks": 0, "coverage": result.report})
     else:
         where = " in the sources that could be read" if problems else ""
         print(f"nothing is missing that could be collected{where}")
-    return code_of_report(found)
+    return code_of_report(result)
 
 
 async def _do_nothing() -> int:

@@ -36,21 +36,21 @@ def list_(state: StateOption = None, limit: Limit = 50, as_json: AsJson = False)
 
 async def _list(settings: Settings, state: ProxyState | None, limit: int, *, as_json: bool) -> int:
     async with read_store(settings) as store:
-        found, counts = await store.proxies.page(state, None, limit), await store.proxies.count()
+        proxies, counts = await store.proxies.page(state, None, limit), await store.proxies.count()
     if as_json:
-        render.print_json([proxy_view(each) for each in found])
+        render.print_json([proxy_view(each) for each in proxies])
         return exits.DONE
     rows = [
         (
             each.id, each.policy.redacted, each.state.value, f"{each.score:.0f}", each.latency_ms,
             each.anonymity.value, each.tier.value, each.problem or "",
         )
-        for each in found
+        for each in proxies
     ]  # fmt: skip
     columns = ("id", "address", "state", "score", "ms", "anonymity?", "tier?", "problem…")
     render.print_table(columns, rows, nothing="no proxies; `corral proxy import FILE` adds some")
-    shown = pool_view(counts, settings.min_proxies_for_scraping)
-    print(f"{shown['usable']} usable of {shown['total']}", file=sys.stderr)
+    pool = pool_view(counts, settings.min_proxies_for_scraping)
+    print(f"{pool['usable']} usable of {pool['total']}", file=sys.stderr)
     return exits.DONE
 
 
@@ -73,10 +73,10 @@ def import_(
         raise BadInput("a proxy is not direct", field="tier", hint="datacentre or residential")
     text = _read(file)
     if dry_run:
-        found = parse_list(text, scheme=scheme, tier=tier)
-        about = {"proxies": len(found.proxies), "malformed": found.malformed_count}
-        render.print_plan(f"import {len(found.proxies)} proxies", about, as_json=as_json)
-        raise typer.Exit(exits.PARTIAL if found.malformed_count else exits.DONE)
+        parsed = parse_list(text, scheme=scheme, tier=tier)
+        about = {"proxies": len(parsed.proxies), "malformed": parsed.malformed_count}
+        render.print_plan(f"import {len(parsed.proxies)} proxies", about, as_json=as_json)
+        raise typer.Exit(exits.PARTIAL if parsed.malformed_count else exits.DONE)
     finish(_import(load_settings(), text, file.name, scheme, tier, as_json=as_json))
 
 
@@ -87,8 +87,8 @@ async def _import(settings: Settings, text: str, name: str, scheme: str, tier: T
         render.print_json(report.document())
     else:
         print(f"{report.imported} imported, {report.updated} updated, {report.unchanged} unchanged")
-        for each in report.malformed:
-            exits.complain(f"{each.where}: {each.reason}")
+        for entry in report.malformed:
+            exits.complain(f"{entry.where}: {entry.reason}")
         if report.malformed_count > len(report.malformed):
             exits.complain(f"{report.malformed_count - len(report.malformed)} more entries are malformed")
     return exits.PARTIAL if report.malformed_count else exits.DONE

@@ -21,7 +21,7 @@ from corral.wiring.proxies.config import load_proxy_config
 from corral.wiring.proxies.live_file import live_file_writer
 from corral.wiring.roles import open_client, open_run_set
 
-_EVERY_S = 0.2
+_POLL_S = 0.2
 
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Only queue it; a running Corral executes it.")]
 
@@ -52,8 +52,8 @@ async def _refresh(settings: Settings, *, no_wait: bool, as_json: bool) -> int:
             app.wake()
             stop = Stop()
             stop.listen()
-            with show_chunks(is_quiet=as_json) as shown:
-                if not await first_of(_follow(app, progress.job_id, shown), stop):
+            with show_chunks(is_quiet=as_json) as display:
+                if not await first_of(_follow(app, progress.job_id, display), stop):
                     return exits.INTERRUPTED
         progress = await app.store.proxies.progress(progress.job_id)
         if progress.completed_at is not None:
@@ -62,14 +62,14 @@ async def _refresh(settings: Settings, *, no_wait: bool, as_json: bool) -> int:
     return _report(progress, run, as_json=as_json)
 
 
-async def _follow(app: App, job_id: str, shown: ChunkProgress) -> None:
+async def _follow(app: App, job_id: str, display: ChunkProgress) -> None:
     while True:
         await app.store.proxies.note_refresh_ends()
         progress = await app.store.proxies.progress(job_id)
-        shown.update(progress.completed_chunks, progress.total_chunks)
+        display.update(progress.completed_chunks, progress.total_chunks)
         if progress.status.is_final:
             return
-        await asyncio.sleep(_EVERY_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def _report(progress: RefreshProgress, run: Run, *, as_json: bool) -> int:
@@ -107,12 +107,12 @@ def check(
     finish(_check(load_settings(), ids or [], target, dry_run=dry_run, as_json=as_json))
 
 
-async def _check(settings: Settings, given: Sequence[int], target: str | None, *, dry_run: bool, as_json: bool) -> int:
+async def _check(settings: Settings, chosen: Sequence[int], target: str | None, *, dry_run: bool, as_json: bool) -> int:
     async with read_store(settings) as store:
-        known = set(await store.proxies.ids())
-        for proxy_id in given:
+        pool_ids = set(await store.proxies.ids())
+        for proxy_id in chosen:
             await store.proxies.get(proxy_id)
-    ids = list(given) or sorted(known)
+    ids = list(chosen) or sorted(pool_ids)
     if dry_run:
         render.print_plan(f"check {len(ids)} proxies", {"proxies": len(ids)}, as_json=as_json)
         return exits.DONE
@@ -122,22 +122,22 @@ async def _check(settings: Settings, given: Sequence[int], target: str | None, *
     async with open_run_set(settings, runs) as app:
         stop = Stop()
         stop.listen()
-        with show_chunks(is_quiet=as_json) as shown:
-            if not await first_of(_wait(app, runs, ended, shown), stop):
+        with show_chunks(is_quiet=as_json) as display:
+            if not await first_of(_wait(app, runs, ended, display), stop):
                 return exits.INTERRUPTED
         counts = await app.store.proxies.count()
     return _report_check(settings, ended, counts, as_json=as_json)
 
 
-async def _wait(app: App, ids: Sequence[str], ended: list[Run], shown: ChunkProgress) -> None:
+async def _wait(app: App, ids: Sequence[str], ended: list[Run], display: ChunkProgress) -> None:
     left = list(ids)
     while left:
-        found = [await app.store.runs.get(run_id) for run_id in left]
-        ended += [run for run in found if run.state.is_terminal]
-        left = [run.id for run in found if not run.state.is_terminal]
-        shown.update(len(ids) - len(left), len(ids))
+        runs = [await app.store.runs.get(run_id) for run_id in left]
+        ended += [run for run in runs if run.state.is_terminal]
+        left = [run.id for run in runs if not run.state.is_terminal]
+        display.update(len(ids) - len(left), len(ids))
         if left:
-            await asyncio.sleep(_EVERY_S)
+            await asyncio.sleep(_POLL_S)
 
 
 def _report_check(settings: Settings, ended: Sequence[Run], counts: dict[str, int], *, as_json: bool) -> int:

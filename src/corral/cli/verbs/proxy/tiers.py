@@ -32,17 +32,17 @@ def tiers(
 
 async def _tiers(settings: Settings, site: str | None, limit: int, *, as_json: bool) -> int:
     async with read_store(settings) as store:
-        found = await store.proxies.tiers(None if site is None else site_key(site), limit)
-    shown = [tiers_view(name, records, time.time()) for name, records in found.items()]
+        records_by_site = await store.proxies.tiers(None if site is None else site_key(site), limit)
+    sites = [tiers_view(name, records, time.time()) for name, records in records_by_site.items()]
     if as_json:
-        render.print_json(shown)
+        render.print_json(sites)
         return exits.DONE
-    rows = [(each["site"], each["begins_with"], *(_describe(tier) for tier in each["tiers"])) for each in shown]
+    rows = [(each["site"], each["begins_with"], *(_describe(tier) for tier in each["tiers"])) for each in sites]
     columns = ("site", "begins with", "direct", "datacentre", "residential")
     render.print_table(columns, rows, nothing="no site was fetched with a policy `tiered` or `pool` yet")
     return exits.DONE
 
 
 def _describe(tier: dict[str, Any]) -> str:
-    told = f"{tier['good']:g} good, {tier['refused']:g} refused" if tier["good"] or tier["refused"] else ""
-    return f"{told}; again at {tier['tried_again_at']:%H:%M}" if tier["is_refused"] else told
+    counts = f"{tier['good']:g} good, {tier['refused']:g} refused" if tier["good"] or tier["refused"] else ""
+    return f"{counts}; again at {tier['tried_again_at']:%H:%M}" if tier["is_refused"] else counts

@@ -8,7 +8,7 @@ from corral.domain.coverage.compare import completeness_of
 
 _COLUMNS = ("source", "expected", "present", "gaps", "why", "absent?", "waiting?", "stuck", "tasks", "complete")
 _PERIOD_COLUMNS = ("source", "period", "expected", "present", "gaps", "absent", "complete")
-# From what completeness on a cell has a colour.
+# The minimum completeness of a cell for each colour.
 _HEAT = ((100.0, "green"), (95.0, "yellow"), (75.0, "dark_orange"), (0.0, "red"))
 _CELL = 6
 
@@ -39,7 +39,7 @@ def _period_row(period: Mapping[str, Any]) -> tuple[render.Cell, ...]:
 
 
 def _print_heat_map(sources: Sequence[Mapping[str, Any]]) -> None:
-    """A row for each source, a column for each period. Periods that do not fit are joined with their neighbours."""
+    """Print a row per source and a column per period. Periods that do not fit are joined with their neighbours."""
     from rich.table import Table  # noqa: PLC0415 - on a terminal only
     from rich.text import Text  # noqa: PLC0415
 
@@ -68,7 +68,7 @@ def join_periods(names: Sequence[str], room: int) -> list[list[str]]:
 
 
 def share_of(periods: Sequence[Mapping[str, Any]]) -> float | None:
-    """The completeness of several periods together; None where nothing is expected."""
+    """Return the completeness of several periods together; None without periods."""
     expected = sum(period["expected"] - period["absent"] for period in periods)
     present = sum(period["present"] for period in periods)
     return completeness_of(present, expected) if periods else None

@@ -43,8 +43,8 @@ class ReconcileOptions:
 def reconcile_command(options: ReconcileOptions) -> None:
     """Find what is missing, and write tasks for it.
 
-    What should be there is in the data inventory. The coverage of every source is printed, as a heat map on a terminal.
-    Repeat it as often as you like: a gap that has a task gets no second one.
+    The data inventory names what should exist. The coverage of every source is printed, as a heat map on a terminal.
+    Repeating it is safe: a gap that has a task gets no second one.
 
     \b
     corral queue reconcile
@@ -62,54 +62,54 @@ def reconcile_command(options: ReconcileOptions) -> None:
 async def _reconcile(settings: Settings, sources: list[SourceSpec], options: ReconcileOptions) -> int:
     if options.report.dry_run:
         async with read_store(settings) as store, open_scan(settings, store.coverage, Path()) as context:
-            found = await reconcile(sources, context, datetime.now(UTC))
-        _print(found, options, None)
-        return code_of_report(found)
+            result = await reconcile(sources, context, datetime.now(UTC))
+        _print(result, options, None)
+        return code_of_report(result)
     async with open_writable_store(settings) as store:
-        found, imported = await reconcile_into(
+        result, imported = await reconcile_into(
             settings, store, sources, options.output, is_imported=options.is_imported
         )
-    _print(found, options, imported)
-    return code_of_report(found)
+    _print(result, options, imported)
+    return code_of_report(result)
 
 
 async def reconcile_into(
     settings: Settings, store: Store, sources: list[SourceSpec], output: Path, *, is_imported: bool
 ) -> tuple[Reconciliation, ImportReport | None]:
-    """Reconcile, remember the tasks, write the queue file and, if asked to, import it."""
+    """Reconcile, store the tasks, write the queue file and, with `is_imported`, import it."""
     async with open_scan(settings, store.coverage, Path()) as context:
         await store.queue.note_ends()
         await store.coverage.note_reported_absences()
-        found = await reconcile(sources, context, datetime.now(UTC))
-        await remember(found, context)
-    _write(output, found)
-    imported = await _import(settings, store, found) if is_imported else None
-    await store.coverage.add_report(found.report, None)
-    return found, imported
+        result = await reconcile(sources, context, datetime.now(UTC))
+        await remember(result, context)
+    _write(output, result)
+    imported = await _import(settings, store, result) if is_imported else None
+    await store.coverage.add_report(result.report, None)
+    return result, imported
 
 
 def find_sources(settings: Settings) -> list[SourceSpec] | None:
-    """The sources of the data inventory; None without one. BadConfiguration names its problems."""
+    """Return the sources of the data inventory, or None without one; raise BadConfiguration with its problems."""
     return load_inventory(settings.data_inventory) if settings.data_inventory.is_file() else None
 
 
 async def reconcile_after(
     settings: Settings, store: Store, sources: list[SourceSpec], *, is_quiet: bool
 ) -> dict[str, Any]:
-    """After a drain: look for gaps again and write them to the usual queue file."""
-    found, _ = await reconcile_into(settings, store, sources, _OUTPUT, is_imported=False)
+    """Reconcile again after a drain, and write the gaps to the usual queue file."""
+    result, _ = await reconcile_into(settings, store, sources, _OUTPUT, is_imported=False)
     if not is_quiet:
         print("\nReconciliation:")
-        print_coverage(found.report)
-        print(f"wrote {found.report['tasks']} tasks to {_OUTPUT}")
-    for problem in found.report["problems"]:
+        print_coverage(result.report)
+        print(f"wrote {result.report['tasks']} tasks to {_OUTPUT}")
+    for problem in result.report["problems"]:
         exits.complain(problem)
-    return found.report
+    return result.report
 
 
-async def _import(settings: Settings, store: Store, found: Reconciliation) -> ImportReport:
+async def _import(settings: Settings, store: Store, result: Reconciliation) -> ImportReport:
     return await store.queue.add(
-        parse_queue_file(found.queue, "the queue document"), registry_key(settings.scraper_config)
+        parse_queue_file(result.queue, "the queue document"), registry_key(settings.scraper_config)
     )
 
 
@@ -123,34 +123,34 @@ def _check_output(path: Path) -> None:
         raise BadInput(f"{path} is a folder", field="output", hint="name a file")
 
 
-def _write(path: Path, found: Reconciliation) -> None:
+def _write(path: Path, result: Reconciliation) -> None:
     try:
-        write_queue_file(path, found)
+        write_queue_file(path, result)
     except OSError as error:
         raise CorralError(f"cannot write {path}: {error.strerror}", hint="name another file with --output") from None
 
 
-def _print(found: Reconciliation, options: ReconcileOptions, imported: ImportReport | None) -> None:
+def _print(result: Reconciliation, options: ReconcileOptions, imported: ImportReport | None) -> None:
     is_dry = options.report.dry_run
     if options.report.as_json:
         extra: dict[str, Any] = {} if imported is None else {"import": imported.document()}
-        file = {"queue": found.queue} if is_dry else {"output": str(options.output)}
-        render.print_json({**found.report, **file, **extra})
+        file = {"queue": result.queue} if is_dry else {"output": str(options.output)}
+        render.print_json({**result.report, **file, **extra})
     else:
-        print_coverage(found.report)
-        tasks = found.report["tasks"]
+        print_coverage(result.report)
+        tasks = result.report["tasks"]
         print(
             f"would write {tasks} tasks; nothing was written" if is_dry else f"wrote {tasks} tasks to {options.output}"
         )
         if imported is not None:
             print(f"imported {imported.imported} tasks, {imported.unchanged} were known, {imported.updated} changed")
-    for problem in found.report["problems"]:
+    for problem in result.report["problems"]:
         what, _, fix = problem.partition("; ")
         exits.complain(what, fix or None)
 
 
-def code_of_report(found: Reconciliation) -> int:
-    problems = len(found.report["problems"])
+def code_of_report(result: Reconciliation) -> int:
+    problems = len(result.report["problems"])
     if not problems:
         return exits.DONE
-    return exits.FAILED if problems == len(found.results) else exits.PARTIAL
+    return exits.FAILED if problems == len(result.results) else exits.PARTIAL

@@ -57,9 +57,9 @@ class QueueRunOptions:
 def run(options: QueueRunOptions) -> None:
     """Execute the tasks of a queue file, CRITICAL ones first.
 
-    HIGH, MEDIUM and LOW ones follow, each when none is ready above. The file is imported first; a task that completed
-    before is not executed again. Ctrl-C starts nothing more and lets running tasks finish; a second one stops them. The
-    same command continues.
+    HIGH, MEDIUM and LOW ones follow, each when no task of a higher priority is ready. The file is imported first; a
+    task that completed before is not executed again. After Ctrl-C no task starts and running tasks finish; a second one
+    stops them. The same command continues.
     Exit code: 0 nothing failed, 1 a task failed, 2 bad arguments, 3 output was left out, 78 bad files, 130 interrupted.
 
     \b
@@ -81,11 +81,11 @@ async def _print_plan(settings: Settings, options: QueueRunOptions, file: QueueF
     order = options.to_order()
     tasks = order.select_tasks(file)
     async with read_store(settings) as store:
-        known = {each.task.id: each for each in await store.queue.select([task.id for task in tasks])}
+        stored = {each.task.id: each for each in await store.queue.select([task.id for task in tasks])}
     settled = {
-        task.id: known[task.id].state
+        task.id: stored[task.id].state
         for task in tasks
-        if task.id in known and known[task.id].has_settled(task, retry_dead=order.retry_dead)
+        if task.id in stored and stored[task.id].has_settled(task, retry_dead=order.retry_dead)
     }
     done = sorted(id_ for id_, state in settled.items() if state is TaskState.COMPLETED)
     planned = plan_tasks([task for task in tasks if task.id not in settled], scrapers)
@@ -99,9 +99,9 @@ async def _print_plan(settings: Settings, options: QueueRunOptions, file: QueueF
         return exits.DONE
     print_head(order, tasks, dry_run=True)
     print_import(None, file)
-    for each in planned:
-        said = shlex.join(each.command) if each.problem is None else f"cannot start: {each.problem}"
-        print(f"[{each.task.id}] {each.task.priority.name} {render.printable(said, 65_536)}")
+    for entry in planned:
+        text = shlex.join(entry.command) if entry.problem is None else f"cannot start: {entry.problem}"
+        print(f"[{entry.task.id}] {entry.task.priority.name} {render.printable(text, 65_536)}")
     if done:
         print(f"{len(done)} completed before and would not be executed again")
     if len(settled) > len(done):
@@ -120,7 +120,7 @@ def _describe_plan(planned: PlannedTask) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class QueuePlan:
-    """What a queue run was read from. `sources` are reconciled afterwards; None: nothing is."""
+    """The input of a queue run. `sources` are reconciled afterwards; None disables that."""
 
     file: QueueFile
     scrapers: ScraperRegistry
@@ -136,7 +136,7 @@ async def execute_file(settings: Settings, options: QueueRunOptions, plan: Queue
     stop.listen()
     async with open_queue(settings, order, file, plan.scrapers) as (app, session):
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         report = await session.import_tasks()
         if not is_quiet:
             print_head(order, tasks, dry_run=False)
@@ -174,7 +174,7 @@ async def _drain(session: QueueSession, tasks: list[QueueTask], stop: Stop, *, i
 
 
 def code_of_statistics(stats: dict[str, Any], *, is_short: bool) -> int:
-    """`is_short` says that entries of the file, or sources of the reconciliation, were left out."""
+    """Return the exit code. `is_short`: entries of the file, or sources of the reconciliation, were left out."""
     if stats["failed"]:
         return exits.FAILED
     return exits.PARTIAL if stats["partial"] or is_short else exits.DONE

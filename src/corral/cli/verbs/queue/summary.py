@@ -1,4 +1,4 @@
-"""What `corral queue run` prints before and after the tasks."""
+"""The head and the summary that `corral queue run` prints."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from corral.domain.queue.task import ImportReport, QueueFile, QueueTask
 from corral.wiring.queue import QueueOrder
 
 _LINE = "=" * 80
-_SHOWN = 20
+_MAX_LISTED = 20
 
 
 def print_head(order: QueueOrder, tasks: Sequence[QueueTask], *, dry_run: bool) -> None:
@@ -27,16 +27,16 @@ def print_head(order: QueueOrder, tasks: Sequence[QueueTask], *, dry_run: bool) 
 
 
 def print_import(report: ImportReport | None, file: QueueFile) -> None:
-    for each in file.malformed[:_SHOWN]:
-        name = f" ({printable(each.id)})" if each.id else ""
-        exits.complain(f"entry {each.index}{name} was left out: {each.reason}")
-    if len(file.malformed) > _SHOWN:
-        exits.complain(f"{len(file.malformed) - _SHOWN} more entries were left out")
+    for entry in file.malformed[:_MAX_LISTED]:
+        name = f" ({printable(entry.id)})" if entry.id else ""
+        exits.complain(f"entry {entry.index}{name} was left out: {entry.reason}")
+    if len(file.malformed) > _MAX_LISTED:
+        exits.complain(f"{len(file.malformed) - _MAX_LISTED} more entries were left out")
     for note in file.notes:
         exits.complain(note)
     if report is not None and report.busy:
         exits.complain(
-            f"{len(report.busy)} tasks changed while their former version is executed: {', '.join(report.busy[:5])}",
+            f"{len(report.busy)} tasks changed while their former version is running: {', '.join(report.busy[:5])}",
             "run the queue again when they have ended",
         )
 
@@ -69,6 +69,6 @@ def print_summary(stats: dict[str, Any]) -> None:
 
 
 def _describe_counts(counts: dict[str, int]) -> str:
-    said = [f"{counts['completed']} completed", f"{counts['failed']} failed"]
-    said += [f"{counts[name]} {name}" for name in ("partial", "skipped") if counts[name]]
-    return ", ".join(said)
+    parts = [f"{counts['completed']} completed", f"{counts['failed']} failed"]
+    parts += [f"{counts[name]} {name}" for name in ("partial", "skipped") if counts[name]]
+    return ", ".join(parts)

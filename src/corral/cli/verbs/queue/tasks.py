@@ -32,7 +32,7 @@ def import_(
 ) -> None:
     """Import the tasks of a queue file; a running Corral executes them.
 
-    Tasks are known by their ids: a repeated import adds nothing. Exit code 3 if entries were malformed.
+    Tasks are identified by their ids: a repeated import adds nothing. Exit code 3 if entries were malformed.
 
     \b
     corral queue import --task-queue inventory/gaps.json
@@ -87,13 +87,13 @@ def dead(limit: Limit = 50, as_json: AsJson = False) -> None:
 
 async def _list(settings: Settings, wanted: TaskFilter, limit: int, *, as_json: bool, nothing: str) -> int:
     async with read_store(settings) as store:
-        found = await store.queue.newest(wanted, None, limit)
+        tasks = await store.queue.newest(wanted, None, limit)
     if as_json:
-        render.print_json([task_view(each) for each in found])
+        render.print_json([task_view(each) for each in tasks])
         return exits.DONE
     rows = [
         (each.task.id, each.task.priority.name, each.task.scraper, each.public_state, each.starts, each.reason or "")
-        for each in found
+        for each in tasks
     ]
     render.print_table(("task", "priority", "scraper", "state", "runs?", "reason…"), rows, nothing=nothing)
     return exits.DONE
@@ -122,8 +122,8 @@ def _print_task(stored: StoredTask, *, as_json: bool) -> None:
     history = view.pop("history")
     render.print_properties(view)
     for entry in history:
-        said = f"  run {entry['run_id']}: {entry['state']}"
-        print(said + (f", {render.printable(entry['reason'])}" if entry["reason"] else ""))
+        line = f"  run {entry['run_id']}: {entry['state']}"
+        print(line + (f", {render.printable(entry['reason'])}" if entry["reason"] else ""))
 
 
 def requeue(
@@ -177,13 +177,13 @@ def cancel(task_id: TaskArgument, dry_run: DryRun = False, as_json: AsJson = Fal
 async def _cancel(settings: Settings, task_id: str, *, dry_run: bool, as_json: bool) -> int:
     if dry_run:
         async with read_store(settings) as store:
-            found = await store.queue.get(task_id)
-        render.print_plan(f"cancel task {task_id} ({found.public_state})", {"task_id": task_id}, as_json=as_json)
+            task = await store.queue.get(task_id)
+        render.print_plan(f"cancel task {task_id} ({task.public_state})", {"task_id": task_id}, as_json=as_json)
         return exits.DONE
     async with open_writable_store(settings) as store:
-        found = await store.queue.cancel(task_id)
-        if found.state is TaskState.STARTED and found.run_id is not None:
-            await store.runs.apply_action(found.run_id, RunAction.CANCEL)
+        task = await store.queue.cancel(task_id)
+        if task.state is TaskState.STARTED and task.run_id is not None:
+            await store.runs.apply_action(task.run_id, RunAction.CANCEL)
             await store.queue.note_ends()
         _print_task(await store.queue.get(task_id), as_json=as_json)
     return exits.DONE
@@ -204,13 +204,13 @@ async def _stats(settings: Settings, *, as_json: bool) -> int:
     if as_json:
         render.print_json(statistics_view(counts))
         return exits.DONE
-    rows = [(each.priority.name, each.scraper, each.state.value, each.tasks) for each in sorted(counts, key=_in_order)]
+    rows = [(each.priority.name, each.scraper, each.state.value, each.tasks) for each in sorted(counts, key=_sort_key)]
     render.print_table(("priority", "scraper", "state", "tasks"), rows, nothing="no tasks")
     return exits.DONE
 
 
-def _in_order(each: object) -> tuple[object, ...]:
-    return (each.priority, each.scraper, each.state)  # type: ignore[attr-defined]
+def _sort_key(count: object) -> tuple[object, ...]:
+    return (count.priority, count.scraper, count.state)  # type: ignore[attr-defined]
 
 
 def scrapers(scraper_config: ScraperConfig = None, as_json: AsJson = False) -> None:
@@ -220,13 +220,13 @@ def scrapers(scraper_config: ScraperConfig = None, as_json: AsJson = False) -> N
     corral queue scrapers
     """
     registry = load_scrapers(load_settings(), scraper_config)
-    found = [scraper_view(registry.describe(name), find_problem(registry, name)) for name in registry.names()]
+    views = [scraper_view(registry.describe(name), find_problem(registry, name)) for name in registry.names()]
     if as_json:
-        render.print_json(found)
+        render.print_json(views)
         return
     for key in registry.unused:
-        exits.complain(f"{key} means nothing to Corral")
-    rows = [(each["name"], each["script"] or "", each["problem"] or "✓") for each in found]
+        exits.complain(f"Corral does not use {key}")
+    rows = [(each["name"], each["script"] or "", each["problem"] or "✓") for each in views]
     render.print_table(("scraper", "script", "problem…"), rows, nothing="no scrapers; see `corral queue -h`")
 
 

@@ -23,7 +23,7 @@ _SUFFIXES = {"html": "html", "json": "json", "xml": "xml", "rss": "xml", "atom":
 
 
 class UnreadableRecording(Exception):
-    """Names the file, and what is wrong with it."""
+    """A recording cannot be read; the message names the file and the problem."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Recording:
 def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, `.`, `_` and `-`, at most 100"
-        raise BadInput(f"{name[:80]!r} cannot name a recording", field="name", hint=hint)
+        raise BadInput(f"{name[:80]!r} is not a name for a recording", field="name", hint=hint)
     return name
 
 
@@ -59,7 +59,7 @@ def write_recording(
 ) -> None:
     """Write the files of a recording; `page.json`, which makes the folder a recording, comes last.
 
-    A file with own code is named and not copied: it is what the recording tests.
+    A file with own code is referenced, not copied: the recording tests that file.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

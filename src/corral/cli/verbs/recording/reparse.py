@@ -84,21 +84,21 @@ async def _reparse(settings: Settings, options: ReparseOptions) -> int:
     result = _Result()
     async with read_store(settings) as store:
         run, plan = await _find_run(store, options.target)
-        if given := crawl_fields(options.wanted):
-            # The key of the rows names fields that are replaced; pages are compared by their address.
-            plan = CrawlPlan.of({**plan.document(), "page_fields": [], "record_key": [], **given})
+        if new_fields := crawl_fields(options.wanted):
+            # The record key names fields that are replaced, so pages are compared by their address.
+            plan = CrawlPlan.of({**plan.document(), "page_fields": [], "record_key": [], **new_fields})
         total = await store.pages.count(run.id)
         if not total:
             raise _no_pages(run)
         if not await first_of(_compare(settings, store, run, plan, result, options.limit, total), stop):
-            exits.complain("interrupted", "the same command begins anew")
+            exits.complain("interrupted", "the same command starts again")
             return exits.INTERRUPTED
     _report(run, result, as_json=options.as_json)
     return exits.FAILED if result.changed else exits.DONE
 
 
 async def _find_run(store: Store, target: str) -> tuple[Run, CrawlPlan]:
-    """The run whose pages are read, and the plan to read them with."""
+    """Return the run whose pages to read, and the plan to read them with."""
     try:
         job = (await store.jobs.get(target)).job
     except JobNotFound:
@@ -122,7 +122,7 @@ def _no_pages(run: Run) -> BadInput:
     return BadInput(f"run {run.id} stored no pages", field="job", hint=_HINT)
 
 
-async def _compare(  # noqa: PLR0917 - what is read, and how
+async def _compare(  # noqa: PLR0917 - the pages, and how to read them
     settings: Settings, store: Store, run: Run, plan: CrawlPlan, result: _Result, limit: int, total: int
 ) -> None:
     """Read a batch of pages at a time: memory does not grow with their number."""
@@ -152,17 +152,17 @@ def _report(run: Run, result: _Result, *, as_json: bool) -> None:
         "unreadable": result.failed,
     }
     if as_json:
-        found: dict[str, Any] = {"run_id": run.id, "counts": counts, "fields": dict(result.fields.most_common())}
-        render.print_json({**found, "pages": [each.document() for each in result.pages]})
+        document: dict[str, Any] = {"run_id": run.id, "counts": counts, "fields": dict(result.fields.most_common())}
+        render.print_json({**document, "pages": [each.document() for each in result.pages]})
         return
     for page in result.pages:
         print(f"changed  {render.printable(page.url)}")
         if page.failure is not None:
             print(f"  cannot be read: {render.printable(page.failure)}")
-        for each in page.differences:
-            print(f"  {render.printable(each.path)}")
-            print(f"    before  {_show(each.expected)}")
-            print(f"    after   {_show(each.actual)}")
+        for difference in page.differences:
+            print(f"  {render.printable(difference.path)}")
+            print(f"    before  {_show(difference.expected)}")
+            print(f"    after   {_show(difference.actual)}")
     if result.changed > len(result.pages):
         print(f"… and {result.changed - len(result.pages):,} more changed pages (--limit)")
     for name, number in result.fields.most_common():

@@ -45,10 +45,10 @@ class _Result:
     problem: str | None = None
 
     def document(self) -> dict[str, Any]:
-        told: dict[str, Any] = {"name": self.name, "state": self.state}
+        document: dict[str, Any] = {"name": self.name, "state": self.state}
         if self.differences:
-            told["differences"] = [each.document() for each in self.differences]
-        return told if self.problem is None else {**told, "problem": self.problem}
+            document["differences"] = [each.document() for each in self.differences]
+        return document if self.problem is None else {**document, "problem": self.problem}
 
 
 def test(options: ReplayOptions) -> None:
@@ -88,7 +88,7 @@ async def _test(settings: Settings, folders: list[Path], options: ReplayOptions)
     readable = [each for each in opened if isinstance(each, Recording)]
     outputs = iter(await read_offline(settings, [(each.page, each.fields) for each in readable]))
     results = [
-        _judge(each, next(outputs), options)
+        _compare(each, next(outputs), options)
         if isinstance(each, Recording)
         else _Result(str(folder), "unreadable", (), each)
         for folder, each in zip(folders, opened, strict=True)
@@ -107,15 +107,15 @@ def _open(folder: Path) -> Recording | str:
         return str(problem)
 
 
-def _judge(recording: Recording, output: dict[str, Any], options: ReplayOptions) -> _Result:
-    found = tuple(compare_outputs(recording.expected, output))
+def _compare(recording: Recording, output: dict[str, Any], options: ReplayOptions) -> _Result:
+    differences = tuple(compare_outputs(recording.expected, output))
     name = str(recording.folder)
-    if not found:
+    if not differences:
         return _Result(name, "passed")
     if options.update:
         write_expected(recording.folder, output)
-        return _Result(name, "updated", found)
-    return _Result(name, "failed", found)
+        return _Result(name, "updated", differences)
+    return _Result(name, "failed", differences)
 
 
 def _report(results: Sequence[_Result], *, as_json: bool) -> None:
@@ -125,11 +125,11 @@ def _report(results: Sequence[_Result], *, as_json: bool) -> None:
     if as_json:
         render.print_json({"recordings": [each.document() for each in results], "counts": counts})
         return
-    for each in results:
-        print(f"{each.state:<10}  {render.printable(each.name)}")
-        if each.problem is not None:
-            print(f"  {render.printable(each.problem)}")
-        for difference in each.differences:
+    for result in results:
+        print(f"{result.state:<10}  {render.printable(result.name)}")
+        if result.problem is not None:
+            print(f"  {render.printable(result.problem)}")
+        for difference in result.differences:
             print(f"  {render.printable(difference.path)}")
             print(f"    expected  {_show(difference.expected)}")
             print(f"    actual    {_show(difference.actual)}")

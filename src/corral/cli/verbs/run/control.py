@@ -19,7 +19,7 @@ def cancel(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
     \b
     corral run cancel 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, RunAction.CANCEL, dry_run=dry_run, as_json=as_json)
+    _finish_action(run_id, RunAction.CANCEL, dry_run=dry_run, as_json=as_json)
 
 
 def pause(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
@@ -30,7 +30,7 @@ def pause(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False)
     \b
     corral run pause 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, RunAction.PAUSE, dry_run=dry_run, as_json=as_json)
+    _finish_action(run_id, RunAction.PAUSE, dry_run=dry_run, as_json=as_json)
 
 
 def resume(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False) -> None:
@@ -39,24 +39,24 @@ def resume(run_id: RunArgument, dry_run: DryRun = False, as_json: AsJson = False
     \b
     corral run resume 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
-    _move(run_id, RunAction.RESUME, dry_run=dry_run, as_json=as_json)
+    _finish_action(run_id, RunAction.RESUME, dry_run=dry_run, as_json=as_json)
 
 
-def _move(run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> None:
+def _finish_action(run_id: str, action: RunAction, *, dry_run: bool, as_json: bool) -> None:
 
-    finish(_apply(load_settings(), check_id(run_id, "run"), what, dry_run=dry_run, as_json=as_json))
+    finish(_apply(load_settings(), check_id(run_id, "run"), action, dry_run=dry_run, as_json=as_json))
 
 
-async def _apply(settings: Settings, run_id: str, what: RunAction, *, dry_run: bool, as_json: bool) -> int:
+async def _apply(settings: Settings, run_id: str, action: RunAction, *, dry_run: bool, as_json: bool) -> int:
 
     if dry_run:
         async with read_store(settings) as store:
             run = await store.runs.get(run_id)
-        to = advance(run.state, what, run.hold_reason)
+        to = advance(run.state, action, run.hold_reason)
         now, then = spoken(run.state, run.hold_reason), spoken(to, None)
-        render.print_plan(f"{what} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
+        render.print_plan(f"{action} run {run_id} ({now} → {then})", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with open_writable_store(settings) as store:
-        run = await store.runs.apply_action(run_id, what)
+        run = await store.runs.apply_action(run_id, action)
     print_run(run, as_json=as_json)
     return exits.DONE

@@ -36,11 +36,11 @@ async def _events(settings: Settings, run_id: str, *, follow: bool, as_json: boo
             async for event in history.follow(store, run_id):
                 _print(event, as_json=as_json)
             return exits.DONE
-        found = await history.whole_history(store, run_id)
+        events = await history.load_history(store, run_id)
     if as_json:
-        render.print_json([shapes.event_shape(event) for event in found])
+        render.print_json([shapes.event_shape(event) for event in events])
     else:
-        for event in found:
+        for event in events:
             _print(event, as_json=False)
     return exits.DONE
 

@@ -25,8 +25,8 @@ def keep(run_id: RunArgument, undo: Undo = False, dry_run: DryRun = False, as_js
     corral run keep 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b --undo
     """
 
-    asked = check_id(run_id, "run")
-    finish(_keep(load_settings(), asked, keep=not undo, dry_run=dry_run, as_json=as_json))
+    checked_id = check_id(run_id, "run")
+    finish(_keep(load_settings(), checked_id, keep=not undo, dry_run=dry_run, as_json=as_json))
 
 
 async def _keep(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, as_json: bool) -> int:
@@ -34,7 +34,7 @@ async def _keep(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, a
     if dry_run:
         async with read_store(settings) as store:
             await store.runs.get(run_id)
-        render.print_plan(f"{'keep' if keep else 'let go'} run {run_id}", {"run_id": run_id}, as_json=as_json)
+        render.print_plan(f"{'keep' if keep else 'stop keeping'} run {run_id}", {"run_id": run_id}, as_json=as_json)
         return exits.DONE
     async with open_writable_store(settings) as store:
         run = await store.runs.get(run_id)
@@ -42,5 +42,5 @@ async def _keep(settings: Settings, run_id: str, *, keep: bool, dry_run: bool, a
     if as_json:
         render.print_json({"run_id": run.id, "keep": keep})
     else:
-        print(f"run {run.id} is kept" if keep else f"run {run.id} is forgotten after its time")
+        print(f"run {run.id} is kept" if keep else f"run {run.id} will be deleted by age")
     return exits.DONE

@@ -44,7 +44,7 @@ def run_row(run: Run) -> tuple[Cell, ...]:
         f"{run.attempt}/{run.max_attempts}",
         run.resolved_strategy.value,
         render.ago(run.started_at),
-        render.lasting(run.started_at, run.finished_at),
+        render.format_duration(run.started_at, run.finished_at),
         run.failure_code,
     )
 
@@ -73,12 +73,12 @@ async def _list(settings: Settings, job_id: str | None, status: Status | None, l
             await store.jobs.get(job_id)  # raises if there is no such job
         if status is not None and status.is_hold:
             held = await store.runs.newest(job_id, RunState.HELD, None, _MANY)
-            found = [run for run in held if shapes.run_status(run) == status][:limit]
+            runs = [run for run in held if shapes.run_status(run) == status][:limit]
         else:
-            found = await store.runs.newest(job_id, RunState(status) if status else None, None, limit)
+            runs = await store.runs.newest(job_id, RunState(status) if status else None, None, limit)
     if as_json:
-        render.print_json([shapes.run_shape(run) for run in found])
+        render.print_json([shapes.run_shape(run) for run in runs])
     else:
         nothing = "no such runs; start one with `corral run start JOB`"
-        render.print_table(RUN_COLUMNS, [run_row(run) for run in found], nothing=nothing)
+        render.print_table(RUN_COLUMNS, [run_row(run) for run in runs], nothing=nothing)
     return exits.DONE

@@ -1,4 +1,4 @@
-"""`corral records`: what a run found."""
+"""`corral records`: the records of a run."""
 
 from typing import Annotated
 
@@ -34,33 +34,33 @@ async def _records(settings: Settings, run_id: str, limit: int, *, as_json: bool
 
     async with read_store(settings) as store:
         run = await store.runs.get(run_id)
-        found = await records_of(store, run_id, limit)
+        records = await records_of(store, run_id, limit)
     if as_json:
-        render.print_json([shapes.record_shape(record) for record in found])
-    elif found:
-        print_records([record.data for record in found])
+        render.print_json([shapes.record_shape(record) for record in records])
+    elif records:
+        print_records([record.data for record in records])
     else:
         print(f"no records; the run is {shapes.run_status(run)}")
     return exits.DONE
 
 
 async def records_of(store: Store, run_id: str, limit: int) -> list[Record]:
-    found: list[Record] = []
-    while len(found) < limit:
-        page = await store.records.of_run(run_id, found[-1].id if found else "", min(_PAGE, limit - len(found)))
+    records: list[Record] = []
+    while len(records) < limit:
+        page = await store.records.of_run(run_id, records[-1].id if records else "", min(_PAGE, limit - len(records)))
         if not page:
             break
-        found += page
-    return found
+        records += page
+    return records
 
 
-def print_records(found: list[dict[str, object]]) -> None:
+def print_records(records: list[dict[str, object]]) -> None:
     """Print one record as a list of fields, several as a table."""
 
-    if len(found) == 1:
-        shown = {name: value for name, value in found[0].items() if value not in (None, "", [], {})}
-        render.print_properties(shown or {"(no field)": "was found"})
+    if len(records) == 1:
+        filled = {name: value for name, value in records[0].items() if value not in (None, "", [], {})}
+        render.print_properties(filled or {"(no field)": "was found"})
         return
-    columns = list(dict.fromkeys(name for data in found for name in data))
-    rows = [[render.printable(data.get(name)) for name in columns] for data in found]
+    columns = list(dict.fromkeys(name for data in records for name in data))
+    rows = [[render.printable(data.get(name)) for name in columns] for data in records]
     render.print_table([f"{render.printable(column)}…" for column in columns], rows)

@@ -111,28 +111,28 @@ async def _scrape(settings: Settings, job: Job, options: ScrapeOptions) -> int:
         return exits.INTERRUPTED
     async with open_single_run(settings, run.id) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         ended = await _execute(app, run, stop)
         run = await app.store.runs.get(run.id)
-        found = await _records(app, run.id)
-    return _report(run, found, job, options) if ended else exits.INTERRUPTED
+        records = await _records(app, run.id)
+    return _report(run, records, job, options) if ended else exits.INTERRUPTED
 
 
 async def _start(settings: Settings, job: Job, stop: Stop) -> Run | None:
     """Create the run without executing it: the executing node needs its id first."""
 
-    made: list[Run] = []
+    created: list[Run] = []
 
-    async def make(app: App) -> None:
+    async def create(app: App) -> None:
         stored, _ = await app.jobs.create(job, probes=False)
         run, _ = await app.submitter.start(stored.job.id)
-        made.append(run)
+        created.append(run)
 
     async with open_client(settings) as app:
         with progress.waiting(f"probing {job.target_url}"):
-            await first_of(make(app), stop)
-        if made:
-            return made[0]
+            await first_of(create(app), stop)
+        if created:
+            return created[0]
         with contextlib.suppress(JobNotFound):
             await app.store.jobs.delete(job.id)
     return None
@@ -148,11 +148,11 @@ async def _execute(app: App, run: Run, stop: Stop) -> bool:
             await app.submitter.apply_action(run.id, RunAction.CANCEL)
         except WrongState:
             return True  # it ended at the same moment
-    exits.complain(f"interrupted; run {run.id} is cancelled", f"start it anew with `corral run retry {run.id}`")
+    exits.complain(f"interrupted; run {run.id} is cancelled", f"start it again with `corral run retry {run.id}`")
     return False
 
 
-# Names instead of enum members, so that the enums are not loaded early.
+# Values of EventKind, whose members are strings.
 _WAITS_FOR_PERSON = frozenset({"waiting", "quarantined"})
 
 
@@ -173,10 +173,10 @@ async def _records(app: App, run_id: str) -> list[Record]:
     return await records_of(app.store, run_id, _ALL)
 
 
-def _report(run: Run, found: list[Record], job: Job, options: ScrapeOptions) -> int:
+def _report(run: Run, records: list[Record], job: Job, options: ScrapeOptions) -> int:
     """Print or write the records, and report missing fields."""
 
-    data, output = [record.data for record in found], options.output
+    data, output = [record.data for record in records], options.output
     if files.is_standard_output(output):
         for record in data:
             print(json.dumps(record, ensure_ascii=False))

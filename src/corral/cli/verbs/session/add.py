@@ -71,16 +71,16 @@ async def put(settings: Settings, job_id: str, draft: SessionDraft, report: Repo
         return exits.DONE
     async with open_client(settings) as app_:
         info, _ = await app_.sessions.put(job_id, draft)
-        waiting = await _waiting(app_.store, job_id)
+        waiting = await _find_waiting_runs(app_.store, job_id)
     print_added(info, waiting, as_json=report.as_json)
     return exits.DONE
 
 
-async def _waiting(store: object, job_id: str) -> list[str]:
+async def _find_waiting_runs(store: object, job_id: str) -> list[str]:
 
     assert isinstance(store, Store)
-    found = await store.interventions.newest(InterventionStatus.OPEN, None, 200)
-    return [each.run_id for each in found if each.job_id == job_id]
+    interventions = await store.interventions.newest(InterventionStatus.OPEN, None, 200)
+    return [intervention.run_id for intervention in interventions if intervention.job_id == job_id]
 
 
 def print_added(info: SessionInfo, waiting: list[str], *, as_json: bool) -> None:
@@ -90,4 +90,4 @@ def print_added(info: SessionInfo, waiting: list[str], *, as_json: bool) -> None
     else:
         print(info.id)
     for run_id in waiting:
-        exits.complain(f"run {run_id} waits for a login", f"let it go on with `corral run resume {run_id}`")
+        exits.complain(f"run {run_id} waits for a login", f"resume it with `corral run resume {run_id}`")

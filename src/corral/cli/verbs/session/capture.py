@@ -79,8 +79,8 @@ async def _capture(settings: Settings, job_id: str, form: Form, name: str, repor
     if not form.fills and not has_screen():
         exits.complain(
             "there is no screen to show a browser on",
-            "log in elsewhere and hand over the cookies: `corral session add JOB --cookies FILE.json`; "
-            "or have a form filled in: --login-url URL --fill user=… --fill password=-",
+            "log in elsewhere and pass the cookies: `corral session add JOB --cookies FILE.json`; "
+            "or let Corral fill in a form: --login-url URL --fill user=… --fill password=-",
         )
         return exits.FAILED
     if report.dry_run:
@@ -110,15 +110,15 @@ async def _log_in(app: App, form: Form, job: Job) -> dict[str, Any]:
             state = await page.state()
             await page.check_target(job.target_url)
         else:
-            then = "press Enter here or close it" if sys.stdin.isatty() else "close it"
-            print(f"log in in the window, then {then}", file=sys.stderr, flush=True)
-            state = await page.until_done(_enter_pressed())
+            how = "press Enter here or close it" if sys.stdin.isatty() else "close it"
+            print(f"log in in the window, then {how}", file=sys.stderr, flush=True)
+            state = await page.until_done(_watch_enter_key())
     if not state["cookies"] and not state["storage"]:
         raise CorralError("the login left no cookie and nothing stored", hint="was it finished?")
     return state
 
 
-def _enter_pressed() -> asyncio.Event:
+def _watch_enter_key() -> asyncio.Event:
     done = asyncio.Event()
     loop = asyncio.get_running_loop()
     if sys.stdin.isatty():

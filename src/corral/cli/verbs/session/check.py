@@ -35,12 +35,12 @@ async def _check(settings: Settings, session_id: str, *, as_json: bool) -> int:
 
     configure_logging("error")
     async with open_client(settings) as app_:
-        found = await app_.sessions.check(session_id)
-    shape = check_read(session_id, found)
+        result = await app_.sessions.check(session_id)
+    shape = check_read(session_id, result)
     if as_json:
         render.print_json(shape)
     else:
-        print(f"{found.result.value}: {render.printable(found.reason)}")
+        print(f"{result.result.value}: {render.printable(result.reason)}")
     return exits.DONE if shape["valid"] else exits.FAILED
 
 

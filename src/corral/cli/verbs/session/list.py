@@ -9,7 +9,7 @@ from corral.views.sessions import session_read
 
 
 def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
-    """List sessions, newest first. What they hold is never shown.
+    """List sessions, newest first. Their contents are never shown.
 
     \b
     corral session list
@@ -22,13 +22,13 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
-        found = await store.sessions.newest(None, None, limit)
+        sessions = await store.sessions.newest(None, None, limit)
     if as_json:
-        render.print_json([session_read(info) for info in found])
+        render.print_json([session_read(info) for info in sessions])
         return exits.DONE
     rows = [
         (info.id, info.job_id, info.name, info.check.value, render.ago(info.updated_at), info.about["cookies"])
-        for info in found
+        for info in sessions
     ]
     nothing = "no sessions yet; add one with `corral session add JOB --cookies FILE.json`"
     render.print_table(("id", "job", "name?", "check", "updated", "cookies?"), rows, nothing=nothing)

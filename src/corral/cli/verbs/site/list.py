@@ -26,30 +26,30 @@ def list_(limit: Limit = 50, as_json: AsJson = False) -> None:
 async def _list(settings: Settings, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
-        found = await store.sites.list_known(limit)
-        gates = {host.host_key: host for host in await store.hosts.list_watched()}
+        sites = await store.sites.list_known(limit)
+        hosts = {host.host_key: host for host in await store.hosts.list_watched()}
     if as_json:
         rules = host_rules(settings).breaker
-        shown = [
+        documents = [
             {
                 **to_known_site_read(site),
-                "gates": [limiter_read(host, rules) for host in gates.values() if host.is_of(site.host)],
+                "gates": [limiter_read(host, rules) for host in hosts.values() if host.is_of(site.host)],
             }
-            for site in found
+            for site in sites
         ]
-        render.print_json(shown)
+        render.print_json(documents)
         return exits.DONE
     rows = [
-        (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _describe_breaker(gates, site.host))
-        for site in found
+        (site.host, site.attempts, site.recipes, render.ago(site.seen_at), _describe_breaker(hosts, site.host))
+        for site in sites
     ]
-    nothing = "no site is known yet; every run of a page teaches something about its site"
+    nothing = "no site is known yet; every run of a page adds to what is known about its site"
     render.print_table(("host…", "attempts", "recipes", "seen", "limiter"), rows, nothing=nothing)
     return exits.DONE
 
 
-def _describe_breaker(gates: dict[str, StoredHost], host: str) -> str:
+def _describe_breaker(hosts: dict[str, StoredHost], host: str) -> str:
     """Describe the limiters of a host, one per port."""
 
-    states = {each.state for each in gates.values() if each.is_of(host)}
+    states = {each.state for each in hosts.values() if each.is_of(host)}
     return ", ".join(sorted(state.value for state in states - {BreakerState.CLOSED}))

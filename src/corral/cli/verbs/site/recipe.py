@@ -51,8 +51,8 @@ def recipe(options: RecipeOptions) -> None:
         finish(_forget(settings, recipe_id, options.report))
     if document is None and pin is None:
         finish(_show(settings, recipe_id, as_json=options.report.as_json))
-    given = None if document is None else _read(document)
-    finish(_change(settings, recipe_id, given, options.report, pin=True if pin is None else pin))
+    edited = None if document is None else _read(document)
+    finish(_change(settings, recipe_id, edited, options.report, pin=True if pin is None else pin))
 
 
 def _read(path: Path) -> Any:
@@ -63,7 +63,7 @@ def _read(path: Path) -> Any:
         raise BadInput(f"{path} cannot be read ({error.strerror})", field="document") from None
     except ValueError:
         raise BadInput(
-            f"{path} is not JSON", field="document", hint="begin with what `corral site recipe` shows"
+            f"{path} is not JSON", field="document", hint="start from the output of `corral site recipe`"
         ) from None
 
 
@@ -76,15 +76,15 @@ async def _show(settings: Settings, recipe_id: str, *, as_json: bool) -> int:
     return exits.DONE
 
 
-async def _change(settings: Settings, recipe_id: str, given: Any, report: ReportOptions, *, pin: bool) -> int:
+async def _change(settings: Settings, recipe_id: str, edited: Any, report: ReportOptions, *, pin: bool) -> int:
 
     async with read_store(settings) as store:
         stored = await store.recipes.get(recipe_id)
-    document = None if given is None else check_edit(stored, given, EgressPolicy(settings.egress_allow))
+    document = None if edited is None else check_edit(stored, edited, EgressPolicy(settings.egress_allow))
     what = f"{'pin' if pin else 'release'} the recipe for {stored.host}{stored.url_pattern}"
     if report.dry_run:
-        told = what if document is None else f"edit and {what}"
-        render.print_plan(told, {"recipe_id": recipe_id, "document": document, "pinned": pin}, as_json=report.as_json)
+        action = what if document is None else f"edit and {what}"
+        render.print_plan(action, {"recipe_id": recipe_id, "document": document, "pinned": pin}, as_json=report.as_json)
         return exits.DONE
     async with open_writable_store(settings) as store:
         changed = await store.recipes.change(recipe_id, document, pinned=pin)

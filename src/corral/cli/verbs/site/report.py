@@ -1,4 +1,4 @@
-"""`corral site report`: what became of a campaign."""
+"""`corral site report`: the report of a campaign."""
 
 import sys
 from typing import Annotated
@@ -37,10 +37,10 @@ def report(
 
 async def _report(settings: Settings, wanted: str | None, *, as_json: bool) -> int:
     async with read_store(settings) as store:
-        told = await report_campaign(store, prices_of(settings), await find_campaign(store, wanted))
+        document = await report_campaign(store, prices_of(settings), await find_campaign(store, wanted))
     if as_json:
-        render.print_json(told)
+        render.print_json(document)
     else:
-        for line in render_text(told).splitlines():
+        for line in render_text(document).splitlines():
             sys.stdout.write(render.printable(line, 2000) + "\n")
     return exits.DONE

@@ -95,10 +95,12 @@ async def _execute(settings: Settings, options: ScrapeSitesOptions) -> int:
     stop.listen()
     async with read_store(settings) as store:
         order = make_order(options, await read_book(settings, store))
-    roomy = settings.model_copy(update={"max_crawls": max(settings.max_crawls, len(order.sites)), "queue_feed": False})
-    async with open_campaign_node(roomy) as (app, source):
+    node_settings = settings.model_copy(
+        update={"max_crawls": max(settings.max_crawls, len(order.sites)), "queue_feed": False}
+    )
+    async with open_campaign_node(node_settings) as (app, source):
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         campaign, _ = await app.sites.campaigns.start(order)
         source.choose(each.run_id for each in campaign.sites)
         app.node.wake()
@@ -107,15 +109,15 @@ async def _execute(settings: Settings, options: ScrapeSitesOptions) -> int:
             await first_of(_wait_for_alerts(app, campaign.id), stop)
         else:
             await _pause(app, campaign.id)
-        told = campaign_progress(await app.store.campaigns.get(campaign.id))
+        progress = campaign_progress(await app.store.campaigns.get(campaign.id))
     if options.report.as_json:
-        render.print_json(told)
+        render.print_json(progress)
     if not has_ended:
         exits.complain(
             f"interrupted; the sites of campaign {campaign.id} are paused", "`corral run resume` continues one"
         )
         return exits.INTERRUPTED
-    return _CODES.get(told["status"], exits.FAILED)
+    return _CODES.get(progress["status"], exits.FAILED)
 
 
 async def _wait_for_alerts(app: App, campaign_id: str) -> None:
@@ -128,9 +130,9 @@ async def _wait_for_alerts(app: App, campaign_id: str) -> None:
 
 
 async def _pause(app: App, campaign_id: str) -> None:
-    for each in (await app.store.campaigns.get(campaign_id)).sites:
-        if each.run is not None and each.run.state in (RunState.QUEUED, RunState.RUNNING):
-            await app.submitter.apply_action(each.run_id, RunAction.PAUSE)
+    for site in (await app.store.campaigns.get(campaign_id)).sites:
+        if site.run is not None and site.run.state in (RunState.QUEUED, RunState.RUNNING):
+            await app.submitter.apply_action(site.run_id, RunAction.PAUSE)
 
 
 async def follow(app: App, campaign_id: str, *, is_quiet: bool = False) -> None:
@@ -146,7 +148,7 @@ async def follow(app: App, campaign_id: str, *, is_quiet: bool = False) -> None:
 
 def make_order(options: ScrapeSitesOptions, book: SiteBook) -> CampaignOrder:
     sites = _read_file(options.file) if options.file is not None else {}
-    # What a person typed or keeps in a file may be private; what a configuration says may come from HTTP.
+    # URLs that the user typed or keeps in a file may be private; a configuration may come from HTTP.
     trusted = [parse_target(url, field="file").host for urls in sites.values() for url in urls]
     if options.everything:
         sites |= {site: list(urls) for site in book.sites if (urls := book.find(site).urls)}
@@ -163,13 +165,13 @@ def make_order(options: ScrapeSitesOptions, book: SiteBook) -> CampaignOrder:
 
 
 def _parse_after(pairs: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    dependencies: dict[str, list[str]] = {}
     for pair in pairs:
         site, equals, other = pair.partition("=")
         if not equals or not site or not other:
             raise BadInput(f"{pair[:80]!r} is not SITE=OTHER", field="after", hint="--after shop.example=login.example")
-        found.setdefault(site, []).append(other)
-    return found
+        dependencies.setdefault(site, []).append(other)
+    return dependencies
 
 
 def _read_file(path: Path) -> dict[str, list[str]]:
@@ -179,10 +181,10 @@ def _read_file(path: Path) -> dict[str, list[str]]:
         raise BadInput(f"{path} cannot be read ({error.strerror})", field="file") from None
     except ValueError:
         raise BadInput(f"{path} is not JSON", field="file", hint='{"example.com": ["https://example.com/"]}') from None
-    is_right = isinstance(document, dict) and all(
+    is_valid = isinstance(document, dict) and all(
         isinstance(urls, list) and all(isinstance(url, str) for url in urls) for urls in document.values()
     )
-    if not is_right:
+    if not is_valid:
         raise BadInput(
             f"{path} does not map sites to lists of URLs", field="file", hint='{"example.com": ["https://…"]}'
         )

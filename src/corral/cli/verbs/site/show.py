@@ -47,52 +47,52 @@ async def _show(settings: Settings, host: str, site: str, *, as_json: bool) -> i
         memories = await store.sites.memories(host)
         recipes = await store.recipes.newest(host, None, _MAX_RECIPES)
         crawled = await store.sites.statistics(host)
-        gates = [each for each in await store.hosts.list_watched() if each.is_of(host)]
+        hosts = [each for each in await store.hosts.list_watched() if each.is_of(host)]
         waiting, _ = await store.hosts.count_waiting()
         book = await read_book(settings, store)
-    configured = site_config_read(book.find(site, settings_layer(settings)), gates)
+    configured = site_config_read(book.find(site, settings_layer(settings)), hosts)
     is_configured = configured["site"] in book.sites
-    if not memories and not recipes and crawled is None and not gates and not is_configured:
+    if not memories and not recipes and crawled is None and not hosts and not is_configured:
         raise SiteNotFound(host)
-    told = intelligence(host, memories)
+    document = intelligence(host, memories)
     rules = host_rules(settings).breaker
-    at_gates = [limiter_read(each, rules, waiting.get(each.host_key, 0)) for each in gates]
+    limiters = [limiter_read(each, rules, waiting.get(each.host_key, 0)) for each in hosts]
     if as_json:
-        shown = {"evidence": [evidence(memory) for memory in memories], "gates": at_gates}
-        of_crawls = None if crawled is None else site_statistics_read(crawled)
-        also = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": of_crawls, "config": configured}
-        render.print_json({**told, **shown, **also})
+        facts = {"evidence": [evidence(memory) for memory in memories], "gates": limiters}
+        statistics = None if crawled is None else site_statistics_read(crawled)
+        rest = {"recipes": [recipe_read(recipe) for recipe in recipes], "statistics": statistics, "config": configured}
+        render.print_json({**document, **facts, **rest})
         return exits.DONE
     if memories:
-        _print_evidence(memories, told["proven"])
+        _print_evidence(memories, document["proven"])
     if recipes:
         print()
         _print_recipes(recipes)
     if crawled is not None:
         print()
         print_statistics([crawled])
-    if at_gates:
+    if limiters:
         print()
-        _print_gates(at_gates)
+        _print_limiters(limiters)
     print()
     rows = [(name, render.printable(each["value"]), each["source"]) for name, each in configured["values"].items()]
     render.print_table(("option", "value…", "from"), rows)
     return exits.DONE
 
 
-def _print_gates(gates: list[dict[str, Any]]) -> None:
+def _print_limiters(limiters: list[dict[str, Any]]) -> None:
 
     rows = [
         (
-            gate["host"],
-            gate["breaker"],
-            gate["failures"],
-            f"{gate['wait_s']:.0f} s ({gate['waiting_reason']})" if gate["wait_s"] else "",
-            gate["waiting_runs"],
-            gate["pace"]["concurrency"],
-            gate["pace"]["delay_s"],
+            limiter["host"],
+            limiter["breaker"],
+            limiter["failures"],
+            f"{limiter['wait_s']:.0f} s ({limiter['waiting_reason']})" if limiter["wait_s"] else "",
+            limiter["waiting_runs"],
+            limiter["pace"]["concurrency"],
+            limiter["pace"]["delay_s"],
         )
-        for gate in gates
+        for limiter in limiters
     ]
     render.print_table(("host…", "breaker", "failures", "left alone for", "runs wait", "at once", "delay s"), rows)
 

@@ -43,21 +43,21 @@ def stats(
 async def _stats(settings: Settings, host: str | None, limit: int, *, as_json: bool) -> int:
 
     async with read_store(settings) as store:
-        one = None if host is None else await store.sites.statistics(host)
-        found = [one] if one is not None else await store.sites.latest_statistics(limit) if host is None else []
-    if host is not None and one is None:
+        site = None if host is None else await store.sites.statistics(host)
+        sites = [site] if site is not None else await store.sites.latest_statistics(limit) if host is None else []
+    if host is not None and site is None:
         raise SiteNotFound(host)
     if as_json:
-        told = [site_statistics_read(each) for each in found]
-        render.print_json(told if host is None else told[0])
+        documents = [site_statistics_read(each) for each in sites]
+        render.print_json(documents if host is None else documents[0])
     else:
-        print_statistics(found)
+        print_statistics(sites)
     return exits.DONE
 
 
-def print_statistics(found: list[SiteStatistics]) -> None:
+def print_statistics(statistics: list[SiteStatistics]) -> None:
 
-    render.print_table(_COLUMNS, [_row(each) for each in found], nothing="no site has been crawled yet")
+    render.print_table(_COLUMNS, [_row(each) for each in statistics], nothing="no site has been crawled yet")
 
 
 def _row(site: SiteStatistics) -> tuple[Cell, ...]:

@@ -16,8 +16,8 @@ from corral.domain.errors import CampaignNotFound
 from corral.settings import Settings, load_settings
 from corral.store.store import Store
 
-_LOOK_EVERY_S = 0.5
-_LISTED = 20
+_POLL_S = 0.5
+_MAX_LISTED = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ def watch(options: WatchOptions) -> None:
 async def _watch(settings: Settings, wanted: str | None, options: WatchOptions) -> int:
     async with read_store(settings) as store:
         if options.listed:
-            return _print_list(await store.campaigns.newest(None, _LISTED), as_json=options.as_json)
+            return _print_list(await store.campaigns.newest(None, _MAX_LISTED), as_json=options.as_json)
         campaign = await find_campaign(store, wanted)
         if options.once or options.as_json:
             _print_once(campaign, as_json=options.as_json)
@@ -59,36 +59,36 @@ async def _watch(settings: Settings, wanted: str | None, options: WatchOptions) 
                 view.update(campaign_progress(campaign))
                 if campaign.has_ended:
                     return exits.DONE
-                await asyncio.sleep(_LOOK_EVERY_S)
+                await asyncio.sleep(_POLL_S)
 
 
 async def find_campaign(store: Store, wanted: str | None) -> Campaign:
     """Return the campaign with this id, or the newest one."""
     if wanted is not None:
         return await store.campaigns.get(wanted)
-    found = await store.campaigns.newest(None, 1)
-    if not found:
+    newest = await store.campaigns.newest(None, 1)
+    if not newest:
         raise CampaignNotFound("yet")
-    return found[0]
+    return newest[0]
 
 
 def _print_once(campaign: Campaign, *, as_json: bool) -> None:
-    told = campaign_progress(campaign)
+    progress = campaign_progress(campaign)
     if as_json:
-        render.print_json(told)
+        render.print_json(progress)
         return
-    print(f"campaign {campaign.id}: {describe(told)}")
-    render.print_table(COLUMNS, [site_cells(each) for each in told["sites"]])
+    print(f"campaign {campaign.id}: {describe(progress)}")
+    render.print_table(COLUMNS, [site_cells(each) for each in progress["sites"]])
 
 
-def _print_list(found: list[Campaign], *, as_json: bool) -> int:
-    told = [campaign_progress(each) for each in found]
+def _print_list(campaigns: list[Campaign], *, as_json: bool) -> int:
+    documents = [campaign_progress(each) for each in campaigns]
     if as_json:
-        render.print_json(told)
+        render.print_json(documents)
         return exits.DONE
     rows = [
         (each["campaign_id"], each["status"], len(each["sites"]), each["done"], each["failed"], each["created_at"])
-        for each in told
+        for each in documents
     ]
     nothing = "no campaign yet; `corral site scrape` starts one"
     render.print_table(("campaign", "status", "sites", "done", "failed", "started"), rows, nothing=nothing)

@@ -12,7 +12,7 @@ from corral.domain.workflows.templates.registry import TEMPLATES, fill_template
 
 
 def read_definition(path: Path) -> Any:
-    """The document in a YAML or JSON file; BadConfiguration if it cannot be read."""
+    """Return the document in a YAML or JSON file; raise BadConfiguration if it cannot be read."""
     import yaml  # noqa: PLC0415 - only where a file is read
 
     from corral.cli.verbs.workflow.strict_yaml import load_yaml  # noqa: PLC0415
@@ -33,7 +33,7 @@ def read_definition(path: Path) -> Any:
 
 
 def load_spec(path: Path | None, template: str | None, params: Sequence[str]) -> WorkflowSpec:
-    """The workflow of a file or a template."""
+    """Return the workflow of a file or a template."""
     if (path is None) == (template is None):
         raise BadInput("name either a definition file or --template NAME", field="definition")
     if template is not None:
@@ -44,16 +44,16 @@ def load_spec(path: Path | None, template: str | None, params: Sequence[str]) ->
     return parse_workflow(read_definition(path))
 
 
-def parse_params(template: str, given: Sequence[str]) -> dict[str, Any]:
-    """`name=value` as a person writes it; a list may be written with commas."""
-    known = {each.name: each.type for each in TEMPLATES[template].parameters} if template in TEMPLATES else {}
-    found: dict[str, Any] = {}
-    for each in given:
-        name, separator, text = each.partition("=")
+def parse_params(template: str, pairs: Sequence[str]) -> dict[str, Any]:
+    """Parse `name=value` pairs; a list may be written with commas."""
+    types = {each.name: each.type for each in TEMPLATES[template].parameters} if template in TEMPLATES else {}
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        name, separator, text = pair.partition("=")
         if not separator or not name:
-            raise BadInput(f"{each[:80]!r} is not written as NAME=VALUE", field="param")
-        found[name] = _parse_value(text, known.get(name))
-    return found
+            raise BadInput(f"{pair[:80]!r} is not written as NAME=VALUE", field="param")
+        values[name] = _parse_value(text, types.get(name))
+    return values
 
 
 def _parse_value(text: str, kind: str | None) -> Any:

@@ -68,12 +68,12 @@ def run(options: WorkflowRunOptions) -> None:
     corral workflow run 0192f0c1-2b3d-7e4f-8a5b-6c7d8e9f0a1b
     """
     settings = load_settings()
-    given = options.definition
-    if given is not None and is_id(given):
+    definition = options.definition
+    if definition is not None and is_id(definition):
         if options.template or options.param:
             raise BadInput("a workflow that exists has no template", field="template")
-        finish(_execute(settings, options, None, given.lower()))
-    spec = load_spec(None if given is None else Path(given), options.template, options.param or [])
+        finish(_execute(settings, options, None, definition.lower()))
+    spec = load_spec(None if definition is None else Path(definition), options.template, options.param or [])
     check_source(spec, BY_PERSON, EgressPolicy(()))
     if options.report.dry_run:
         _print_plan(spec, as_json=options.report.as_json)
@@ -101,7 +101,7 @@ async def _execute(settings: Settings, options: WorkflowRunOptions, spec: Workfl
     stop.listen()
     async with open_workflow_node(settings, workflow_id) as app:
         assert app.node is not None
-        stop.on_haste = app.node.stop_now
+        stop.on_repeat = app.node.stop_now
         await _begin(app, options, spec, workflow_id)
         with watch(is_quiet=is_quiet) as watcher:
             has_ended = await first_of(_follow(app, workflow_id, watcher), stop)
@@ -112,7 +112,7 @@ async def _execute(settings: Settings, options: WorkflowRunOptions, spec: Workfl
 
 
 async def _begin(app: App, options: WorkflowRunOptions, spec: WorkflowSpec | None, workflow_id: str) -> WorkflowNow:
-    """Create the workflow, or let an existing one go on."""
+    """Create the workflow, or continue an existing one."""
     if spec is not None:
         now, _ = await app.workflows.create(
             spec, job_id=options.job, priority=options.priority.value_of, workflow_id=workflow_id
@@ -120,7 +120,7 @@ async def _begin(app: App, options: WorkflowRunOptions, spec: WorkflowSpec | Non
         return now
     now = await app.workflows.go_on(workflow_id)
     if now.is_over:
-        hint = f"`corral workflow recover {now.id}` lets it go on" if now.is_recoverable else None
+        hint = f"`corral workflow recover {now.id}` continues it" if now.is_recoverable else None
         raise BadInput(f"workflow {now.id} is {now.status.value}", field="definition", hint=hint)
     return now
 
@@ -139,7 +139,7 @@ async def _interrupt(app: App, workflow_id: str) -> int:
         await app.workflows.pause(workflow_id)
     except WrongState:
         return exits.INTERRUPTED
-    hint = f"`corral workflow run {workflow_id}` goes on"
+    hint = f"`corral workflow run {workflow_id}` continues it"
     exits.complain(f"interrupted; workflow {workflow_id} is paused, and nothing is lost", hint)
     return exits.INTERRUPTED
 

@@ -21,7 +21,7 @@ from corral.store.store import Store
 from corral.views.workflows import mermaid, summary_view, workflow_view
 
 _MANY = 1000
-_LOOK_EVERY_S = 0.5
+_POLL_S = 0.5
 WorkflowArgument = Annotated[str, typer.Argument(metavar="ID", help="The id of a workflow.")]
 
 
@@ -45,10 +45,10 @@ async def _list(
 ) -> int:
     async with read_store(settings) as store:
         states = None if status is None else states_behind(status)
-        found = await store.workflows.newest(states, None, limit if status is None else _MANY, job_id=job)
-    found = [now for now in found if status is None or now.status == status][:limit]
+        workflows = await store.workflows.newest(states, None, limit if status is None else _MANY, job_id=job)
+    workflows = [now for now in workflows if status is None or now.status == status][:limit]
     if as_json:
-        render.print_json([summary_view(now, settings.transport) for now in found])
+        render.print_json([summary_view(now, settings.transport) for now in workflows])
         return exits.DONE
     rows = [
         (
@@ -60,7 +60,7 @@ async def _list(
             f"{now.counts.completed + now.counts.partial}/{now.counts.total}",
             render.ago(now.created_at),
         )
-        for now in found
+        for now in workflows
     ]
     columns = ("id", "name", "version?", "status", "progress", "steps", "created?")
     render.print_table(columns, rows, nothing="no such workflows; start one with `corral workflow run FILE`")
@@ -108,7 +108,7 @@ async def _follow(store: Store, workflow_id: str, watcher: WorkflowWatcher) -> N
         watcher.show(now)
         if now.is_over:
             return
-        await asyncio.sleep(_LOOK_EVERY_S)
+        await asyncio.sleep(_POLL_S)
 
 
 def templates(as_json: AsJson = False) -> None:
@@ -122,15 +122,15 @@ def templates(as_json: AsJson = False) -> None:
         return
     for template in TEMPLATES.values():
         print(f"{template.name}: {template.summary}")
-        for each in template.parameters:
+        for parameter in template.parameters:
             usual = (
                 "required"
-                if each.is_required
-                else f"default {each.default}"
-                if each.default is not None
+                if parameter.is_required
+                else f"default {parameter.default}"
+                if parameter.default is not None
                 else "optional"
             )
-            print(f"  {each.name} ({each.type}, {usual}): {each.help}")
+            print(f"  {parameter.name} ({parameter.type}, {usual}): {parameter.help}")
 
 
 def validate(

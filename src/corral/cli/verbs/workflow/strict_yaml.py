@@ -1,4 +1,4 @@
-"""YAML in which a key that stands twice in one object is an error. PyYAML takes the last one and says nothing."""
+"""YAML that rejects duplicate keys in one object. PyYAML silently uses the last one."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ class _StrictLoader(yaml.SafeLoader):
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
-                        None, None, f"key {key.value!r} stands twice in one object", key.start_mark
+                        None, None, f"key {key.value!r} occurs twice in one object", key.start_mark
                     )
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 
 def load_yaml(text: str) -> Any:
-    """The document of a text; yaml.YAMLError with the line if it is wrong."""
+    """Parse the text; raise yaml.YAMLError with the line if it is invalid."""
     return yaml.load(text, _StrictLoader)  # noqa: S506 - a safe loader

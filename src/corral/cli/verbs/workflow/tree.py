@@ -61,17 +61,17 @@ def describe_head(now: WorkflowNow) -> str:
 
 
 def list_levels(now: WorkflowNow) -> list[tuple[int, StepDetail]]:
-    """Each step once, below the last of its dependencies, with its depth in the tree."""
+    """Return each step once, below the last of its dependencies, with its depth in the tree."""
     below: dict[str | None, list[StepDetail]] = {}
     for step in now.steps:
         below.setdefault(step.spec.depends_on[-1] if step.spec.depends_on else None, []).append(step)
-    found: list[tuple[int, StepDetail]] = []
+    levels: list[tuple[int, StepDetail]] = []
     stack = [(1, step) for step in reversed(below.get(None, []))]
     while stack:
         depth, step = stack.pop()
-        found.append((depth, step))
+        levels.append((depth, step))
         stack += [(depth + 1, each) for each in reversed(below.get(step.spec.key, []))]
-    return found
+    return levels
 
 
 def print_workflow(now: WorkflowNow) -> None:
@@ -84,7 +84,7 @@ def print_workflow(now: WorkflowNow) -> None:
 
 
 def _build_tree(now: WorkflowNow) -> "Tree":
-    from rich.text import Text  # noqa: PLC0415 - as is needed
+    from rich.text import Text  # noqa: PLC0415 - on a terminal only
     from rich.tree import Tree  # noqa: PLC0415
 
     tree = Tree(Text(describe_head(now), style="bold"))
@@ -104,13 +104,13 @@ class _Lines:
     """One line for each change of a step, for pipes and logs."""
 
     def __init__(self) -> None:
-        self._shown: dict[str, str] = {}
+        self._printed: dict[str, str] = {}
 
     def show(self, now: WorkflowNow) -> None:
         for step in now.steps:
             key = f"{step.now.state} {step.status}"
-            if step.now.state is not StepState.WAITING and self._shown.get(step.spec.key) != key:
-                self._shown[step.spec.key] = key
+            if step.now.state is not StepState.WAITING and self._printed.get(step.spec.key) != key:
+                self._printed[step.spec.key] = key
                 print(describe_step(step), file=sys.stderr, flush=True)
 
 

@@ -31,7 +31,7 @@ _NAMED_BY_QUEUE = frozenset({"id", "priority", "source", "scraper", "reason", "g
 
 
 def parse_inventory(document: Any, origin: str = "data_inventory.yaml") -> list[SourceSpec]:
-    """The sources of a document; BadConfiguration with every problem if there is one."""
+    """Parse the sources of a document; raise BadConfiguration with every problem if there are any."""
     problems: list[str] = []
     top = Section(document, "", problems)
     top.take("version")
@@ -59,26 +59,26 @@ def _read_source(section: Section, name: str, expected: list[NamedKeys]) -> Sour
     inventory = section.section("inventory")
     if inventory is None:
         section.report("inventory", "is missing")
-    kept = None if inventory is None else read_inventory(inventory)
-    if not expected or kept is None or inventory is None:
-        for each in _SOURCE_NAMES:
-            section.take(each)
+    named_inventory = None if inventory is None else read_inventory(inventory)
+    if not expected or named_inventory is None or inventory is None:
+        for option in _SOURCE_NAMES:
+            section.take(option)
         section.finish()
         return None
-    _check_inventory(inventory, kept[0], names)
+    _check_inventory(inventory, named_inventory[0], names)
     source = SourceSpec(
         name=name,
         scraper=scraper,
         names=names,
         key=_read_key(section, names),
         expected=tuple(keys for _, keys in expected),
-        inventory=kept[1],
+        inventory=named_inventory[1],
         rules=read_content_rules(section, names),
         parameters=_read_parameters(section, names),
         batch=read_batch(section, names),
         priorities=read_priorities(section, names),
         absence=read_absence(section),
-        attempts=section.whole("attempts", 3, least=1, most=100),
+        attempts=section.whole("attempts", 3, minimum=1, maximum=100),
         minutes=_read_minutes(section),
     )
     source = _read_time(section, source)
@@ -88,16 +88,16 @@ def _read_source(section: Section, name: str, expected: list[NamedKeys]) -> Sour
 
 
 def _read_all_expected(section: Section) -> list[NamedKeys]:
-    given = section.sequence("expected")
-    if not given:
+    entries = section.sequence("expected")
+    if not entries:
         section.report("expected", "is missing")
-    found: list[NamedKeys] = []
-    for index, value in enumerate(given):
-        path = f"expected[{index}]" if len(given) > 1 else "expected"
+    expected: list[NamedKeys] = []
+    for index, value in enumerate(entries):
+        path = f"expected[{index}]" if len(entries) > 1 else "expected"
         keys = read_expected(section.section_of(value, path))
         if keys is not None:
-            found.append(keys)
-    return found
+            expected.append(keys)
+    return expected
 
 
 def _read_key(section: Section, names: Sequence[str]) -> Template:
@@ -114,8 +114,8 @@ def _read_key(section: Section, names: Sequence[str]) -> Template:
     return template if set(template.names) == set(names) else Template(default)
 
 
-def _check_inventory(section: Section, known: Sequence[str], names: Sequence[str]) -> None:
-    lacking = [name for name in names if name not in known]
+def _check_inventory(section: Section, dimensions: Sequence[str], names: Sequence[str]) -> None:
+    lacking = [name for name in names if name not in dimensions]
     if lacking:
         section.report("", f"does not say the dimension {', '.join(lacking)} of what it holds")
 
@@ -139,7 +139,7 @@ def _read_minutes(section: Section) -> float:
 
 
 def _read_time(section: Section, source: SourceSpec) -> SourceSpec:
-    """Find the dimensions that are a season and a date, by what is configured, by their values, by their names."""
+    """Find the dimensions that are a season and a date: by configuration, by their values, or by their names."""
     products = [keys for keys in source.expected if isinstance(keys, ProductKeys)]
     dimensions = {name: values for keys in products for name, values in keys.dimensions.items()}
     seasons = {name: each for name, each in dimensions.items() if isinstance(each, SeasonValues)}
@@ -165,7 +165,7 @@ def _read_dimension(section: Section, source: SourceSpec, default: str) -> str:
 
 
 def _check_rules(section: Section, source: SourceSpec) -> None:
-    """Refuse rules that this kind of inventory could not apply: none may be accepted and ignored."""
+    """Report rules that this kind of inventory cannot apply: no rule may be accepted and then ignored."""
     rules, inventory = source.rules, source.inventory
     is_file = isinstance(inventory, FolderInventory)
     if rules.format != "any" and not is_file:
@@ -173,7 +173,7 @@ def _check_rules(section: Section, source: SourceSpec) -> None:
     if rules.manifest and not isinstance(inventory, FolderInventory | S3Inventory):
         section.report("rules.manifest", f"cannot be checked in {_describe(inventory)}")
     if rules.min_bytes > 1 and not (is_file or isinstance(inventory, S3Inventory) or _has(inventory, "size")):
-        section.report("rules.min_bytes", f"{_describe(inventory)} does not say sizes")
+        section.report("rules.min_bytes", f"{_describe(inventory)} has no sizes")
     if rules.fresh and isinstance(inventory, SqlRows) and not _has(inventory, "modified"):
         section.report("rules.fresh", "the query has no column modified")
 
@@ -191,26 +191,26 @@ def _resolve_sources(
     sections: Mapping[str, Section], expected: Mapping[str, list[NamedKeys]]
 ) -> dict[str, list[NamedKeys]]:
     """Replace `source: NAME` by the expected keys of that source, and check that the dimensions agree."""
-    found = {}
+    resolved = {}
     for name, section in sections.items():
         keys = _expand(section, expected, (name,))
         for names, _ in keys[1:]:
             if set(names) != set(keys[0][0]):
-                said = f"one has the dimensions {', '.join(keys[0][0])}, another {', '.join(names)}"
-                section.report("expected", said)
-        found[name] = keys
-    return found
+                problem = f"one has the dimensions {', '.join(keys[0][0])}, another {', '.join(names)}"
+                section.report("expected", problem)
+        resolved[name] = keys
+    return resolved
 
 
 def _expand(section: Section, expected: Mapping[str, list[NamedKeys]], path: tuple[str, ...]) -> list[NamedKeys]:
-    found: list[NamedKeys] = []
+    expanded: list[NamedKeys] = []
     for names, keys in expected[path[-1]]:
         if not isinstance(keys, SourceKeys):
-            found.append((names, keys))
+            expanded.append((names, keys))
         elif keys.source not in expected:
             section.report("expected.source", f"there is no source {keys.source!r}")
         elif keys.source in path:
             section.report("expected.source", f"{' -> '.join((*path, keys.source))} is a circle")
         else:
-            found += _expand(section, expected, (*path, keys.source))
-    return found
+            expanded += _expand(section, expected, (*path, keys.source))
+    return expanded

@@ -10,17 +10,17 @@ from corral.domain.coverage.spec import AbsenceRules, Batching, ContentFormat, C
 from corral.domain.jobs.job import Priority
 
 _DEFAULT_ABSENCE = AbsenceRules()
-_MOST_IN_A_BATCH = 10_000
+_MAX_BATCH = 10_000
 
 
 def read_content_rules(parent: Section, names: Sequence[str]) -> ContentRules:
     section = parent.section("rules")
     if section is None:
         return ContentRules()
-    known = [each.value for each in ContentFormat]
+    formats = [each.value for each in ContentFormat]
     rules = ContentRules(
         section.whole("min_bytes", 1),
-        ContentFormat(section.choice("format", known, ContentFormat.ANY.value)),
+        ContentFormat(section.choice("format", formats, ContentFormat.ANY.value)),
         _read_freshness(section, names),
         section.text("manifest") or None,
     )
@@ -29,11 +29,11 @@ def read_content_rules(parent: Section, names: Sequence[str]) -> ContentRules:
 
 
 def _read_freshness(parent: Section, names: Sequence[str]) -> tuple[FreshnessRule, ...]:
-    """One span for every key, or a list of rules of which the first that matches is applied."""
-    found = []
+    """Read one span for every key, or a list of rules of which the first match applies."""
+    rules = []
     for index, value in enumerate(parent.sequence("fresh")):
         if (span := read_span(value)) is not None:
-            found.append(FreshnessRule(span))
+            rules.append(FreshnessRule(span))
             continue
         section = parent.section_of(value, f"fresh[{index}]")
         within_s = section.seconds("within")
@@ -41,19 +41,19 @@ def _read_freshness(parent: Section, names: Sequence[str]) -> tuple[FreshnessRul
             section.report("within", "is missing")
         condition = _read_condition(section, names, concerns_gaps=False)
         section.finish()
-        found.append(FreshnessRule(within_s or 0.0, condition))
-    return tuple(found)
+        rules.append(FreshnessRule(within_s or 0.0, condition))
+    return tuple(rules)
 
 
 def read_priorities(parent: Section, names: Sequence[str]) -> tuple[PriorityRule, ...]:
     if "priority" not in parent:
         return DEFAULT_PRIORITIES
-    found = []
+    rules = []
     levels = [each.label for each in Priority]
     for index, value in enumerate(parent.sequence("priority")):
         name = f"priority[{index}]"
         if isinstance(value, str) and value.lower() in levels:
-            found.append(PriorityRule(Condition(), Priority[value.upper()], f"{value.lower()} by rule"))
+            rules.append(PriorityRule(Condition(), Priority[value.upper()], f"{value.lower()} by rule"))
             continue
         section = parent.section_of(value, name)
         if "is" not in section:
@@ -62,8 +62,8 @@ def read_priorities(parent: Section, names: Sequence[str]) -> tuple[PriorityRule
         reason = section.text("reason", f"{level} by rule")
         condition = _read_condition(section, names, concerns_gaps=True)
         section.finish()
-        found.append(PriorityRule(condition, Priority[level.upper()], reason))
-    return tuple(found)
+        rules.append(PriorityRule(condition, Priority[level.upper()], reason))
+    return tuple(rules)
 
 
 def _read_condition(parent: Section, names: Sequence[str], *, concerns_gaps: bool) -> Condition:
@@ -90,7 +90,7 @@ def _read_condition(parent: Section, names: Sequence[str], *, concerns_gaps: boo
 
 
 def _read_seasons_back(section: Section) -> int | None:
-    """`season: current`, or `seasons_back: 2` for the current one and two before it."""
+    """Read `season: current`, or `seasons_back: 2` for the current season and the two before it."""
     current, back = section.take("season"), section.take("seasons_back")
     if current is not None and current != "current":
         section.report("season", f"expected current, found {show(current)}; use where for other seasons")
@@ -111,24 +111,24 @@ def _read_where(section: Section, names: Sequence[str]) -> dict[str, frozenset[s
 
 
 def _read_gap_types(section: Section) -> frozenset[GapType]:
-    known = [each.value for each in GapType]
-    given = [str(each).lower() for each in section.sequence("gap")]
-    for name in given:
-        if name not in known:
-            section.report("gap", f"{name!r} is not one of {', '.join(known)}")
-    return frozenset(GapType(name) for name in given if name in known)
+    names = [each.value for each in GapType]
+    requested = [str(each).lower() for each in section.sequence("gap")]
+    for name in requested:
+        if name not in names:
+            section.report("gap", f"{name!r} is not one of {', '.join(names)}")
+    return frozenset(GapType(name) for name in requested if name in names)
 
 
 def read_batch(parent: Section, names: Sequence[str]) -> Batching:
-    """`batch: 50` collects values of the last dimension as its plural, such as `game_ids`."""
+    """Read the batching. `batch: 50` collects values of the last dimension under its plural, such as `game_ids`."""
     if "batch" not in parent:
         parent.take("batch")
         return Batching()
     if isinstance(parent.take("batch"), int):
-        return Batching(parent.whole("batch", 1, least=1, most=_MOST_IN_A_BATCH), names[-1], f"{names[-1]}s")
+        return Batching(parent.whole("batch", 1, minimum=1, maximum=_MAX_BATCH), names[-1], f"{names[-1]}s")
     section = parent.section("batch")
     assert section is not None
-    size, of = section.whole("size", 1, least=1, most=_MOST_IN_A_BATCH), section.text("of", names[-1])
+    size, of = section.whole("size", 1, minimum=1, maximum=_MAX_BATCH), section.text("of", names[-1])
     if of not in names:
         section.report("of", f"{of!r} is no dimension of this source: {', '.join(names)}")
     parameter = section.text("as", f"{of}s")
@@ -140,7 +140,7 @@ def read_absence(parent: Section) -> AbsenceRules:
     section = parent.section("absence")
     if section is None:
         return _DEFAULT_ABSENCE
-    confirmations = section.whole("confirmations", _DEFAULT_ABSENCE.confirmations, least=1, most=100)
+    confirmations = section.whole("confirmations", _DEFAULT_ABSENCE.confirmations, minimum=1, maximum=100)
     recheck_s = section.seconds("recheck_after", _DEFAULT_ABSENCE.recheck_s)
     section.finish()
     assert recheck_s is not None

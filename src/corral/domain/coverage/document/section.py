@@ -1,4 +1,4 @@
-"""Read a mapping of a configuration document and collect every problem of it with its path."""
+"""Read a mapping of a configuration document, and collect every problem with its path."""
 
 import difflib
 from collections.abc import Collection, Mapping
@@ -37,12 +37,12 @@ class Section:
         return self._values.get(name, default)
 
     def section(self, name: str) -> "Section | None":
-        """The mapping under this name; None if there is none."""
+        """Return the mapping under this name, or None."""
         value = self.take(name)
         return None if value is None else Section(value, self.locate(name), self._problems)
 
     def section_of(self, value: Any, name: str) -> "Section":
-        """A mapping inside a list of this section."""
+        """Return a mapping inside a list of this section."""
         return Section(value, self.locate(name), self._problems)
 
     def text(self, name: str, default: str = "", *, is_required: bool = False) -> str:
@@ -56,13 +56,13 @@ class Section:
             return default
         return str(value)
 
-    def whole(self, name: str, default: int, *, least: int = 0, most: int = 10**12) -> int:
+    def whole(self, name: str, default: int, *, minimum: int = 0, maximum: int = 10**12) -> int:
         value = self.take(name, default)
         if isinstance(value, bool) or not isinstance(value, int):
             self.report(name, f"expected a whole number, found {show(value)}")
             return default
-        if not least <= value <= most:
-            self.report(name, f"{value} is not between {least} and {most}")
+        if not minimum <= value <= maximum:
+            self.report(name, f"{value} is not between {minimum} and {maximum}")
             return default
         return value
 
@@ -74,24 +74,24 @@ class Section:
         return value
 
     def seconds(self, name: str, default: float | None = None) -> float | None:
-        """A span of time such as `24h` or `7d`."""
+        """Read a span of time such as `24h` or `7d`, in seconds."""
         value = self.take(name)
         if value is None:
             return default
-        found = read_span(value)
-        if found is None:
+        span_s = read_span(value)
+        if span_s is None:
             self.report(name, f"expected a span of time such as 24h or 7d, found {show(value)}")
-        return default if found is None else found
+        return default if span_s is None else span_s
 
-    def choice(self, name: str, known: Collection[str], default: str) -> str:
+    def choice(self, name: str, choices: Collection[str], default: str) -> str:
         value = self.take(name, default)
-        if not isinstance(value, str) or value.lower() not in known:
-            self.report(name, f"{show(value)} is not one of {', '.join(known)}")
+        if not isinstance(value, str) or value.lower() not in choices:
+            self.report(name, f"{show(value)} is not one of {', '.join(choices)}")
             return default
         return value.lower()
 
     def sequence(self, name: str) -> list[Any]:
-        """A list; a single value is a list of one."""
+        """Return a list; a single value becomes a list of one."""
         value = self.take(name)
         if value is None:
             return []

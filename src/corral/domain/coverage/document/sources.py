@@ -1,4 +1,4 @@
-"""Read where expected keys come from and where collected data is kept."""
+"""Read where expected keys come from, and where collected data is stored."""
 
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
@@ -23,14 +23,14 @@ NamedKeys = tuple[tuple[str, ...], ExpectedKeys]
 
 
 def read_expected(section: Section) -> NamedKeys | None:
-    """One generator of expected keys with the names of its dimensions; None where a problem was reported."""
+    """Read one generator of expected keys, with the names of its dimensions; None if a problem was reported."""
     kinds = [name for name in section.names if name in _EXPECTED]
     if len(kinds) != 1:
         section.report("", f"name exactly one of {', '.join(_EXPECTED)}")
         return None
-    found = _EXPECTED[kinds[0]](section)
+    keys = _EXPECTED[kinds[0]](section)
     section.finish()
-    return found
+    return keys
 
 
 def _read_dimensions(section: Section) -> NamedKeys | None:
@@ -75,17 +75,17 @@ def _read_sitemap(section: Section) -> NamedKeys | None:
 
 
 def _read_sql_keys(section: Section) -> NamedKeys | None:
-    found = read_sql(section)
-    return None if found is None else (found.columns, found)
+    rows = read_sql(section)
+    return None if rows is None else (rows.columns, rows)
 
 
 def _read_record_keys(section: Section) -> NamedKeys | None:
-    found = read_records(section)
-    return None if found is None else (tuple(found.fields), found)
+    rows = read_records(section)
+    return None if rows is None else (tuple(rows.fields), rows)
 
 
 def _read_source_keys(section: Section) -> NamedKeys | None:
-    """The names of the dimensions are those of the other source; `parse` fills them in."""
+    """Read the name of the other source; `parse` fills in the names of its dimensions."""
     name = section.text("source", is_required=True)
     return ((), SourceKeys(name)) if name else None
 
@@ -128,14 +128,14 @@ _EXPECTED: dict[str, Callable[[Section], NamedKeys | None]] = {
 
 
 def read_inventory(section: Section) -> tuple[tuple[str, ...], Inventory] | None:
-    """An inventory with the dimensions that it knows."""
+    """Read an inventory, with the names of the dimensions that it provides."""
     kinds = [name for name in section.names if name in _INVENTORIES]
     if len(kinds) != 1:
         section.report("", f"name exactly one of {', '.join(_INVENTORIES)}")
         return None
-    found = _INVENTORIES[kinds[0]](section)
+    inventory = _INVENTORIES[kinds[0]](section)
     section.finish()
-    return found
+    return inventory
 
 
 def _read_folder(parent: Section) -> tuple[tuple[str, ...], Inventory] | None:
@@ -165,13 +165,13 @@ def _read_s3(parent: Section) -> tuple[tuple[str, ...], Inventory] | None:
 
 
 def _read_record_inventory(parent: Section) -> tuple[tuple[str, ...], Inventory] | None:
-    found = read_records(parent)
-    return None if found is None else (tuple(found.fields), found)
+    rows = read_records(parent)
+    return None if rows is None else (tuple(rows.fields), rows)
 
 
 def _read_sql_inventory(parent: Section) -> tuple[tuple[str, ...], Inventory] | None:
-    found = read_sql(parent)
-    return None if found is None else (found.columns, found)
+    rows = read_sql(parent)
+    return None if rows is None else (rows.columns, rows)
 
 
 _INVENTORIES: dict[str, Callable[[Section], tuple[tuple[str, ...], Inventory] | None]] = {

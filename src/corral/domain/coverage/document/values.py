@@ -20,7 +20,7 @@ from corral.domain.coverage.values import (
 
 _WEEKDAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _EMPTY = ListValues(())
-# Any day: it only decides whether a relative day can be read.
+# An arbitrary day, used only to check whether a relative day can be parsed.
 _SOME_DAY = date(2024, 1, 1)
 _FIRST_YEAR, _LAST_YEAR = 1800, 2200
 
@@ -46,29 +46,29 @@ def read_values(parent: Section, name: str) -> ValueSet:
 
 
 def _read_list(parent: Section, name: str, values: list[Any]) -> ValueSet:
-    found: list[str | int] = []
-    for each in values:
-        if isinstance(each, date):
-            found.append(each.isoformat())
-        elif isinstance(each, bool) or not isinstance(each, str | int) or each == "":
-            parent.report(name, f"{show(each)} is no value: use text or whole numbers")
+    accepted: list[str | int] = []
+    for value in values:
+        if isinstance(value, date):
+            accepted.append(value.isoformat())
+        elif isinstance(value, bool) or not isinstance(value, str | int) or value == "":
+            parent.report(name, f"{show(value)} is no value: use text or whole numbers")
         else:
-            found.append(each)
+            accepted.append(value)
     if not values:
         parent.report(name, "is an empty list")
-    return ListValues(tuple(found))
+    return ListValues(tuple(accepted))
 
 
 def _read_range(section: Section) -> ValueSet:
-    first, last = section.whole("from", 0, least=-(10**15), most=10**15), section.take("to")
+    first, last = section.whole("from", 0, minimum=-(10**15), maximum=10**15), section.take("to")
     if isinstance(last, bool) or not isinstance(last, int):
         section.report("to", "expected a whole number" if last is not None else "is missing")
         last = first
     values = RangeValues(
         first,
         last,
-        section.whole("step", 1, least=-(10**9), most=10**9),
-        section.whole("pad", 0, most=64),
+        section.whole("step", 1, minimum=-(10**9), maximum=10**9),
+        section.whole("pad", 0, maximum=64),
         section.text("prefix"),
         section.text("suffix"),
     )
@@ -112,7 +112,7 @@ def _read_bound(section: Section, name: str, default: str | None) -> str:
 
 
 def _read_exclusion(section: Section, value: Any) -> str:
-    """A day or a period `first..last`."""
+    """Check a day, or a period written as `first..last`; return it as text, empty if it is neither."""
     start, dots, end = str(value).partition("..")
     days = [read_day(part, _SOME_DAY) for part in ((start, end) if dots else (start,))]
     if None in days:
@@ -126,8 +126,8 @@ def _read_weekdays(section: Section) -> frozenset[int]:
     unknown = [name for name in names if name not in _WEEKDAYS]
     if unknown:
         section.report("weekdays", f"{', '.join(unknown)} is not one of {', '.join(_WEEKDAYS)}")
-    found = frozenset(_WEEKDAYS.index(name) for name in names if name in _WEEKDAYS)
-    return found or frozenset(range(7))
+    weekdays = frozenset(_WEEKDAYS.index(name) for name in names if name in _WEEKDAYS)
+    return weekdays or frozenset(range(7))
 
 
 def _read_seasons(section: Section) -> ValueSet:
@@ -148,7 +148,7 @@ def _read_seasons(section: Section) -> ValueSet:
 
 
 def read_season_start(section: Section, default: SeasonCalendar) -> SeasonCalendar:
-    """`starts: 10-01`, the month and day on which seasons begin."""
+    """Read `starts: 10-01`, the month and day on which seasons begin."""
     text = section.text("starts")
     if not text:
         return default

@@ -13,7 +13,7 @@ from typing import Any
 from corral.domain.crawl.sharing import drop_hosts
 from corral.domain.crawl.templates.growth import count_own
 from corral.domain.crawl.templates.tally import TemplateTally, TrapLimits, has_new_word
-from corral.domain.crawl.templates.traps import Trap, family_of, names_of, place_of, root_of, variants_of
+from corral.domain.crawl.templates.traps import Trap, family_of, names_of, path_of, root_of, variants_of
 
 # If links look invented, a text is new only if more than one word in this many is new.
 _WORDS_OF_INVENTED = 4
@@ -44,7 +44,7 @@ class TemplateBudget:
         self._tallies: dict[str, TemplateTally] = {}
         self._touched: set[str] = set()
         self._suspects: dict[str, int] = {}  # growth of names that are not chains
-        self._feeders: dict[str, dict[str, None]] = {}  # by place: the places whose pages led to its starved URLs
+        self._feeders: dict[str, dict[str, None]] = {}  # by path: the paths whose pages led to its starved URLs
 
     def admit(self, template: str, found_on: str | None = None) -> Trap | None:
         """Return why this new URL is deferred or refused; None admits and counts it."""
@@ -71,8 +71,8 @@ class TemplateBudget:
         if trap is Trap.ENDLESS:
             return self._find_endless(template) or template
         names = self._names_of(template, found_on or template)
-        found = self._find_starved(names) if trap is Trap.NO_NEW_CONTENT else self._find_invented(names)
-        return found or template
+        name = self._find_starved(names) if trap is Trap.NO_NEW_CONTENT else self._find_invented(names)
+        return name or template
 
     def observe(
         self,
@@ -172,27 +172,27 @@ class TemplateBudget:
         )
 
     def _count_fed(self, template: str, barren: Sequence[tuple[str, ...]]) -> tuple[int, int]:
-        """Count the barren URLs elsewhere that a page leads to, and those among them whose place leads back to its own.
+        """Count the barren URLs elsewhere that a page leads to, and those of them whose folder leads back to its own.
 
         Two templates that lead only to each other, such as topics and their authors, grow together.
         """
-        place, returning = place_of(template), 0
+        path, returning = path_of(template), 0
         for names in barren:
-            other = place_of(names[0])
-            returning += other in self._feeders.get(place, ())
+            other = path_of(names[0])
+            returning += other in self._feeders.get(path, ())
             if len(self._feeders) < self.limits.templates or other in self._feeders:
-                self._feeders.setdefault(other, {})[place] = None
+                self._feeders.setdefault(other, {})[path] = None
         return len(barren), returning
 
     # -- growth ------------------------------------------------------------------------------------------
 
     def growth(self, names: Collection[str]) -> dict[str, float]:
         """Return the suspicion of each name by its growth; deferred URLs of the least suspect name come first."""
-        suspects = {place_of(name) for name, tally in self._tallies.items() if tally.is_suspect(name)}
+        suspects = {path_of(name) for name, tally in self._tallies.items() if tally.is_suspect(name)}
         return {name: self._growth_of(name, suspects) for name in names if name in self._tallies}
 
     def _growth_of(self, name: str, suspects: set[str]) -> float:
-        is_alone = suspects <= {place_of(name)}
+        is_alone = suspects <= {path_of(name)}
         growth = self._tallies[name].suspicion(name, is_alone=is_alone)
         if growth or "?" in name:
             return growth
@@ -234,8 +234,8 @@ class TemplateBudget:
             # A set in which each page leads to two others grows until half of it is fetched; then it drains.
             rate = tally.yields.mean
             limit = max(limits.branching, round(limits.branching_found / rate))
-            found = limits.least_repeated_found if tally.spread.is_repeated else limits.least_branching_found
-            least = max(limits.least_branching, round(found / rate))
+            led_to = limits.least_repeated_found if tally.spread.is_repeated else limits.least_branching_found
+            least = max(limits.least_branching, round(led_to / rate))
         else:
             self._suspects.pop(name, None)
             return round(self._limit_of_chain(name, tally, self._grown_beside(name), scale) * scale)
@@ -247,8 +247,8 @@ class TemplateBudget:
         """True for dated pages that are nearly the same and lead only to pages that are nearly the same."""
         if not (tally.is_dated and tally.spread.is_uniform):
             return False
-        fed = [place for place, feeders in self._feeders.items() if place_of(name) in feeders]
-        tallies = [self._tallies.get(place) or self._tallies.get(f"{place}?…") for place in fed]
+        fed = [path for path, feeders in self._feeders.items() if path_of(name) in feeders]
+        tallies = [self._tallies.get(path) or self._tallies.get(f"{path}?…") for path in fed]
         return all(each.spread.is_uniform for each in tallies if each is not None)
 
     def _limit_of_chain(self, name: str, tally: TemplateTally, grown_beside: int, scale: float) -> int:
@@ -259,11 +259,11 @@ class TemplateBudget:
 
     def _grown_beside(self, name: str) -> int:
         """Return the pages of growth of all suspects, except those that count the same pages as this name."""
-        own, grown = place_of(name), Counter[str]()
+        own, grown = path_of(name), Counter[str]()
         for suspect, pages in self._suspects.items():
-            place = place_of(suspect)
-            if place != own:
-                grown[place] = max(grown[place], pages)
+            path = path_of(suspect)
+            if path != own:
+                grown[path] = max(grown[path], pages)
         return grown.total()
 
     # -- content -----------------------------------------------------------------------------------------
@@ -328,17 +328,17 @@ class TemplateBudget:
 
     def list_held(self) -> dict[str, Trap]:
         """Return every name whose URLs are deferred or refused now, with the rule."""
-        found: dict[str, Trap] = {}
+        held: dict[str, Trap] = {}
         for name, tally in self._tallies.items():
             if tally.is_endless:
-                found[name] = Trap.ENDLESS
+                held[name] = Trap.ENDLESS
             elif self._is_starved(tally):
-                found[name] = Trap.NO_NEW_CONTENT
+                held[name] = Trap.NO_NEW_CONTENT
             elif self._find_invented((name,)) is not None:
-                found[name] = Trap.INVENTED_LINKS
+                held[name] = Trap.INVENTED_LINKS
             elif tally.admitted >= self.limits.query_variants:
-                found[name] = Trap.QUERY_VARIANTS
-        return found
+                held[name] = Trap.QUERY_VARIANTS
+        return held
 
     # -- memory ------------------------------------------------------------------------------------------
 

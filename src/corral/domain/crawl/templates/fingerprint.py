@@ -28,14 +28,14 @@ _MEMORY_BYTES = 128 * 1024
 _MEMORY_PRINTS = 50_000
 _WORDS_BYTES = 16 * 1024
 _WORDS_BITS = 8 * _WORDS_BYTES - 1
-_WORDS_KEPT = 20_000
+_MAX_WORDS = 20_000
 _SPREADING = 2_654_435_761
 _LANES = struct.Struct(">64H")
 _ONES = int.from_bytes(_LANES.pack(*[1] * 64), "big")
 _FIRST_BIT = 1 << 15
 _FIRST_BITS = b"0" * 128 + b"1" * 128
 # The eight bits of a byte as eight counters.
-_SPREAD = [struct.pack(">8H", *(byte >> place & 1 for place in range(7, -1, -1))) for byte in range(256)]
+_SPREAD = [struct.pack(">8H", *(byte >> shift & 1 for shift in range(7, -1, -1))) for byte in range(256)]
 
 
 class WordCounters(dict[int, int]):
@@ -83,9 +83,9 @@ def _sample(named: list[int], numbers: list[int]) -> tuple[int, ...]:
 
 def _print(named: list[int], numbers: list[int], counters: WordCounters | None) -> int:
     """Return the fingerprint of a larger sample, which a single word hardly changes."""
-    known = WordCounters() if counters is None else counters
+    cache = WordCounters() if counters is None else counters
     sample = named[:_PRINTED] + numbers[:_PRINTED]
-    total = sum(map(known.__getitem__, sample))
+    total = sum(map(cache.__getitem__, sample))
     # Add an offset so that the first bit of each counter tells whether it exceeds half.
     total += (_FIRST_BIT - 1 - len(sample) // 2) * _ONES
     return int(total.to_bytes(_LANES.size, "big")[::2].translate(_FIRST_BITS), 2)
@@ -136,8 +136,8 @@ class PrintMemory:
     one.
     """
 
-    def __init__(self, bytes_: int = _MEMORY_BYTES, most: int = _MEMORY_PRINTS) -> None:
-        self._bytes, self._most = bytes_, most
+    def __init__(self, bytes_: int = _MEMORY_BYTES, capacity: int = _MEMORY_PRINTS) -> None:
+        self._bytes, self._capacity = bytes_, capacity
         self._bits = 8 * bytes_ - 1  # odd, so that all bits of a number count
         self._now, self._before = bytearray(bytes_), bytearray(bytes_)
         self._count = 0
@@ -147,7 +147,7 @@ class PrintMemory:
         first, second = print_ % self._bits, (print_ >> 32) % self._bits
         if _are_set(self._now, first, second) or _are_set(self._before, first, second):
             return True
-        if self._count >= self._most:
+        if self._count >= self._capacity:
             self._now, self._before, self._count = bytearray(self._bytes), self._now, 0
         for bit in (first, second):
             self._now[bit >> 3] |= 1 << (bit & 7)
@@ -183,6 +183,6 @@ class WordMemory:
             now[at] |= bit
             now[other_at] |= other_bit
         self._count += len(unseen)
-        if self._count >= _WORDS_KEPT:
+        if self._count >= _MAX_WORDS:
             self._now, self._before, self._count = bytearray(_WORDS_BYTES), self._now, 0
         return unseen

@@ -8,7 +8,7 @@ from corral.domain.crawl.templates.fingerprint import NUMBERS_FROM, WordMemory, 
 from corral.domain.crawl.templates.growth import Shape, Spread, Yields
 from corral.domain.crawl.templates.traps import has_token, is_numbered_list
 
-_KEPT_WORDS = 256
+_MAX_STORED_WORDS = 256
 _SOME_NUMBERS = 3
 _WORDS_FOR_ONE = 30
 
@@ -62,7 +62,7 @@ class TemplateTally:
     memory: WordMemory | None = None  # for a folder or a path with queries; learned again after a restart
 
     def document(self) -> list[Any]:
-        words = [*self.words][-_KEPT_WORDS:]
+        words = [*self.words][-_MAX_STORED_WORDS:]
         growth = [self.tried, self.waiting, self.peak, self.grown, self.yields.document(), self.extensions]
         flags = [int(self.is_endless), int(self.is_dated), self.query]
         return [self.admitted, self.barren, self.prints[:], words, *growth, *flags, self.spread.document()]
@@ -83,7 +83,7 @@ class TemplateTally:
         """True for URLs with several parameters, any combination of which is a URL."""
         return self.query is not None and (not self.query or "&" in self.query)
 
-    def is_new_print(self, print_: int, most: int) -> bool:
+    def is_new_print(self, print_: int, max_prints: int) -> bool:
         """Remember a fingerprint; return True if no remembered one is similar."""
         near = next((each for each in reversed(self.prints) if is_near(each, print_)), None)
         if near is not None:
@@ -92,10 +92,10 @@ class TemplateTally:
             self.prints.append(near)
             return False
         self.prints.append(print_)
-        del self.prints[:-most]
+        del self.prints[:-max_prints]
         return True
 
-    def add_words(self, words: Sequence[int], most: int, *, is_template: bool) -> list[int]:
+    def add_words(self, words: Sequence[int], max_words: int, *, is_template: bool) -> list[int]:
         """Remember the words of a page; return those that are new to this name."""
         if not is_template:
             if self.memory is None:
@@ -103,7 +103,7 @@ class TemplateTally:
             return self.memory.add(words)
         unseen = [word for word in words if word not in self.words]
         self.words.update(dict.fromkeys(unseen))
-        while len(self.words) > most:
+        while len(self.words) > max_words:
             # A forgotten word counts as new again, which costs a page instead of losing one.
             del self.words[next(iter(self.words))]
         return unseen

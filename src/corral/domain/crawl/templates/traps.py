@@ -129,8 +129,8 @@ def template_of(url: str) -> str:
     template = host + slash + "/".join([_blur(segment) if segment else "" for segment in rest.split("/")])
     if mark:
         names = sorted({part.partition("=")[0] for part in query.split("&")})
-        asked = "&".join([_NUMBER.sub("{n}", name) for name in names])
-        return f"{template[:_MAX_PATH_CHARS]}?{asked[:_MAX_QUERY_CHARS]}"
+        parameters = "&".join([_NUMBER.sub("{n}", name) for name in names])
+        return f"{template[:_MAX_PATH_CHARS]}?{parameters[:_MAX_QUERY_CHARS]}"
     return template[:_MAX_PATH_CHARS]
 
 
@@ -158,7 +158,7 @@ def root_of(name: str) -> str:
     return family_of(name.partition("/")[0] + "/x")
 
 
-def place_of(name: str) -> str:
+def path_of(name: str) -> str:
     """Return the path or folder that a template shares with its second name."""
     return name.partition("?")[0] if "?" in name else family_of(name)
 
@@ -171,8 +171,8 @@ def list_beside(url: str, links: Iterable[str]) -> list[str]:
     root = url.find("/", 8) + 1
     end = url.find("/", root) + 1
     start = url[: end or root]
-    found = [link for link in links if link.startswith(start) and "?" not in link]
-    return found if end else [link for link in found if "/" not in link[root:]]
+    beside = [link for link in links if link.startswith(start) and "?" not in link]
+    return beside if end else [link for link in beside if "/" not in link[root:]]
 
 
 def _blur(segment: str) -> str:

@@ -1,1 +1,1 @@
-"""What the record of a run lacks although the page was read."""
+"""Incomplete records of runs whose page was read."""

@@ -1,4 +1,4 @@
-"""Fields that are empty on most records of a run: usually the sign of a wrong selector."""
+"""Fields that are empty in most records of a run, which usually indicates a wrong selector."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,12 +8,12 @@ from corral.domain.fields.spec import FieldSpec
 
 
 class FieldCount:
-    """How often each asked field is empty, over any number of records."""
+    """Counts how often each requested field is empty, over any number of records."""
 
     def __init__(self, fields_for: Callable[[str], Sequence[FieldSpec]]) -> None:
-        """`fields_for` says which fields are asked of the page at an address."""
+        """Count the fields that `fields_for` returns for the page at a URL."""
         self._fields_for = fields_for
-        self._asked: Counter[str] = Counter()
+        self._requested: Counter[str] = Counter()
         self._empty: Counter[str] = Counter()
 
     def add(self, records: Iterable[Mapping[str, Any]]) -> None:
@@ -21,9 +21,9 @@ class FieldCount:
             names = [spec.name for spec in self._fields_for(str(record.get("url", ""))) if not spec.optional]
             if not any(name in record for name in names):
                 continue  # a saved file
-            self._asked.update(names)
+            self._requested.update(names)
             self._empty.update(name for name in names if record.get(name) in (None, "", [], {}))
 
     def mostly_empty(self) -> dict[str, int]:
-        """The fields that more than half of the records lack, with how many do."""
-        return {name: count for name, count in self._empty.items() if 2 * count > self._asked[name]}
+        """Return the fields that more than half of the records lack, with the number of such records."""
+        return {name: count for name, count in self._empty.items() if 2 * count > self._requested[name]}

@@ -11,7 +11,7 @@ from corral.domain.runs.payload.common import CommonPayload, common_options
 class AlertPayload(CommonPayload):
     channel: str = ""
     channel_kind: str = ""
-    sealed: str = ""  # where it goes; only the vault opens it
+    sealed: str = ""  # the address of the channel; only the vault opens it
     bound: str = ""
     message: dict[str, Any] = field(default_factory=dict)  # see domain.alerts.message
 

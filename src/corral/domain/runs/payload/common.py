@@ -1,4 +1,4 @@
-"""Options that a run of any kind may have: the node and the store read these without knowing the kind."""
+"""Options that a run of any kind may have; the node and the store read them without knowing the kind."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,7 +20,7 @@ class CommonPayload:
     proxy: ProxyPolicy | None = None
     login: SealedSession | None = None  # of a run without a job
     quality: Thresholds = USUAL_THRESHOLDS
-    secret_kid: str | None = None  # the vault key of what the payload keeps sealed beside proxy and login
+    secret_kid: str | None = None  # id of the vault key for sealed values other than proxy and login
 
     @cached_property
     def trusted(self) -> frozenset[str]:
@@ -32,7 +32,7 @@ class CommonPayload:
 
     @property
     def is_shareable(self) -> bool:
-        """What the run sees may serve other runs: it has no login, and it verified who answered."""
+        """Return whether other runs may use the results: there was no login, and the certificate was verified."""
         return not self.requires_auth and self.verify_tls
 
     @classmethod
@@ -51,7 +51,7 @@ class CommonPayload:
         return {} if self.timeout_s is None else {"timeout_s": self.timeout_s}
 
     def access_options(self) -> dict[str, Any]:
-        """Only what differs from the default: payloads of earlier versions have no such keys."""
+        """Return only options that differ from their default: payloads of earlier versions have no such keys."""
         options: dict[str, Any] = {}
         if self.login is not None:
             options["login"] = asdict(self.login)
@@ -67,7 +67,7 @@ class CommonPayload:
 
 
 def common_options(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `CommonPayload` in a document."""
+    """Return the arguments of `CommonPayload` from a document."""
     url, timeout_s = document.get("url"), document.get("timeout_s")
     proxy, login, quality = document.get("proxy"), document.get("login"), document.get("quality")
     return {

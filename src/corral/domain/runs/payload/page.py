@@ -27,7 +27,7 @@ class PagePayload(CommonPayload):
 
     @classmethod
     def of_job(cls, job: Job, prices: Prices = FREE) -> Self:
-        """A copy: a later change of the job, or of the prices, does not change the runs that exist."""
+        """Copy the options of a job: a later change of the job, or of the prices, does not change existing runs."""
         return cls(
             url=job.target_url,
             trusted_hosts=job.trusted_hosts,
@@ -71,12 +71,12 @@ class PagePayload(CommonPayload):
 
 
 def with_login(payload: Payload) -> Payload:
-    """The same run, executed with the session of its job."""
+    """Return the payload of the same run, executed with the session of its job."""
     return Payload.of(replace(payload.read(PagePayload), requires_auth=True))
 
 
 def page_options(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of `PagePayload` in a document."""
+    """Return the arguments of `PagePayload` from a document."""
     recipe = document.get("recipe")
     return {
         **common_options(document),

@@ -33,8 +33,8 @@ class ScriptPayload(CommonPayload):
     input: dict[str, Any] | None = None  # a document that the script finds in a file: `{input_file}` in its arguments
     limits: ScriptLimits = USUAL_LIMITS
     records: RecordSource = ON_STDOUT
-    echo: bool = False  # the node hears the output while the script runs
-    uses_proxy: bool = True  # False: the script connects by itself, without limits and without a tally
+    echo: bool = False  # send the output to the node while the script runs
+    uses_proxy: bool = True  # False: the script connects directly, without host limits and statistics
     retry_base_s: float | None = None  # None: the policy of the installation
     retry_cap_s: float | None = None
 
@@ -89,9 +89,9 @@ def payload_for(
     estimated_minutes: float | None = None,
     custom_settings: Mapping[str, Any] | None = None,
 ) -> ScriptPayload:
-    """One execution of a scraper with these parameters; BadInput names a parameter that is refused.
+    """Return the payload of one execution of a scraper; BadInput names a parameter that is refused.
 
-    `custom_settings` win over those of the configuration.
+    `custom_settings` override those of the configuration.
     """
     chosen = {**spec.custom_settings, **(custom_settings or {})}
     configured = {SETTINGS_VARIABLE: chosen, STORAGE_VARIABLE: spec.storage}

@@ -22,6 +22,6 @@ class SelftestPayload:
         return cls(**{each.name: document[each.name] for each in fields(cls) if each.name in document})
 
     def document(self) -> dict[str, Any]:
-        """Only what differs from the default, as the benchmarks store them."""
+        """Return only options that differ from their default, as the benchmarks store them."""
         values = {each.name: (getattr(self, each.name), each.default) for each in fields(self)}
         return {name: value for name, (value, default) in values.items() if value != default}

@@ -13,7 +13,7 @@ _LONGEST_S = 6 * 3600.0
 class LocalStepPayload:
     workflow_id: str
     key: str
-    handler: str  # its name, for people: the coroutine itself is in the process
+    handler: str  # name of the coroutine, for people; the coroutine itself exists only in the process
     inputs: dict[str, Any] = field(default_factory=dict)
     timeout_s: float | None = None
 
@@ -60,7 +60,7 @@ class ExportPayload:
 
 @dataclass(frozen=True)
 class DrainPayload:
-    registry: str = ""  # the scraper configuration whose tasks are waited for
+    registry: str = ""  # the scraper configuration for whose tasks the run waits
     timeout_s: float | None = None
 
     @classmethod

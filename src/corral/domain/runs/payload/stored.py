@@ -17,7 +17,7 @@ P = TypeVar("P", bound=TypedPayload)
 
 
 class Payload:
-    """The document as stored. It is parsed when it is first read: most runs of a list never are."""
+    """The document as stored. It is parsed at first use: most runs of a list are never parsed."""
 
     __slots__ = ("_document", "_parsed")
 
@@ -30,7 +30,7 @@ class Payload:
         return cls(None, typed)
 
     def read(self, form: type[P]) -> P:
-        """The options as `form`, parsed once."""
+        """Return the options as `form`, parsed once."""
         parsed = self._parsed
         if not isinstance(parsed, form):
             parsed = form.parse(self._read_document())
@@ -41,7 +41,7 @@ class Payload:
         return dict(self._read_document())
 
     def _read_document(self) -> Mapping[str, Any]:
-        """Written at first use: a page of a crawl is fetched in the process that made its payload."""
+        """Return the document, written at first use: a crawled page is fetched in the process that made its payload."""
         if self._document is None:
             assert self._parsed is not None
             self._document = self._parsed.document()

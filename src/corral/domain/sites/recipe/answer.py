@@ -75,8 +75,8 @@ class RecordedAnswer:
 
     def source_of(self, name: str, value: Any) -> ValueSource | None:
         if isinstance(value, str):
-            found = [each for each in self._texts(name, value) if each is not None]
-            return min(found, key=lambda each: (each.cost, str(each.source)), default=None)
+            sources = [each for each in self._texts(name, value) if each is not None]
+            return min(sources, key=lambda each: (each.cost, str(each.source)), default=None)
         if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
             return self._match_list(name, value)
         return None
@@ -84,9 +84,9 @@ class RecordedAnswer:
     def _texts(self, name: str, text: str) -> Iterator[ValueSource | None]:
         for template in self._templates(text):
             stable = tuple(part if isinstance(part, str) else self._stable_ref(part) for part in template)
-            found = tuple(part for part in stable if part is not None)
-            if len(found) == len(template):
-                yield _rank_source(name, text, found, None)
+            parts = tuple(part for part in stable if part is not None)
+            if len(parts) == len(template):
+                yield _rank_source(name, text, parts, None)
 
     def _templates(self, text: str, within: Path = ()) -> Iterator[Template]:
         for path in _below(self._by_text.get(text, ()), within):
@@ -134,15 +134,15 @@ class RecordedAnswer:
         exact = [Ref(path) for path in _below(self._by_text.get(text, ()), within)]
         if exact or not text[0].isdigit():
             return exact
-        found = []
+        refs = []
         for style in _readings(text):
             value, number = style
-            found += [Ref(path, number) for path in _below(self._by_number.get(value, ()), within)]
-        return found
+            refs += [Ref(path, number) for path in _below(self._by_number.get(value, ()), within)]
+        return refs
 
     def _match_list(self, name: str, values: list[str]) -> ValueSource | None:
         """Find an array whose elements read like the values, in order."""
-        found = []
+        sources = []
         for array in self._arrays:
             stable = self._stable(array)
             elements = at(self._document, array, {})
@@ -153,8 +153,8 @@ class RecordedAnswer:
                 relative = tuple(_relative(part, len(home)) for part in template)
                 texts = [render_template(relative, each, {}) for each in elements]
                 if [text for text in texts if isinstance(text, str)] == values:
-                    found.append(_rank_source(name, " ".join(values), relative, stable))
-        return min((each for each in found if each), key=lambda each: (each.cost, str(each.source)), default=None)
+                    sources.append(_rank_source(name, " ".join(values), relative, stable))
+        return min((each for each in sources if each), key=lambda each: (each.cost, str(each.source)), default=None)
 
     def _stable_ref(self, ref: Ref) -> Ref | None:
         path = self._stable(ref.path)
@@ -185,9 +185,9 @@ class RecordedAnswer:
 
 
 def _add_path(paths: dict[Any, list[Path]], key: Any, path: Path) -> None:
-    known = paths.setdefault(key, [])
-    if len(known) < _MAX_PATHS:
-        known.append(path)
+    stored = paths.setdefault(key, [])
+    if len(stored) < _MAX_PATHS:
+        stored.append(path)
 
 
 def _below(paths: Iterable[Path], within: Path) -> Iterator[Path]:

@@ -85,12 +85,12 @@ def derive_list_call(calls: Sequence[Call], links: Sequence[str]) -> tuple[ListC
     for call in calls:
         groups.setdefault((call.method, call.url.partition("?")[0]), []).append(call)
     for group in sorted(groups.values(), key=len, reverse=True):
-        filling = [(call, found) for call in group if (found := _find_items(call.answer, wanted)) is not None]
+        filling = [(call, array) for call in group if (array := _find_items(call.answer, wanted)) is not None]
         if not filling:
             continue
         last, (items, link) = filling[-1]
-        shown = ListCall(items, link, Advance.COUNT)
-        advance = _find_advance([call for call, _ in filling], shown)
+        template = ListCall(items, link, Advance.COUNT)
+        advance = _find_advance([call for call, _ in filling], template)
         if advance is not None:
             return advance, last, len(filling)
     return None
@@ -100,11 +100,11 @@ def derive_list_call(calls: Sequence[Call], links: Sequence[str]) -> tuple[ListC
 
 
 def _find_items(answer: Any, wanted: frozenset[str]) -> tuple[JsonPath, LinkTemplate] | None:
-    found = []
+    candidates = []
     for path, array in _arrays(answer):
         if array and (template := _find_template(array, wanted)) is not None:
-            found.append((len(array), path, template))
-    best = max(found, key=lambda each: (each[0], -len(each[1])), default=None)
+            candidates.append((len(array), path, template))
+    best = max(candidates, key=lambda each: (each[0], -len(each[1])), default=None)
     return None if best is None else (best[1], best[2])
 
 
@@ -115,16 +115,16 @@ def _find_template(array: Sequence[Any], wanted: frozenset[str]) -> LinkTemplate
             at = link.rfind(text)
             while at >= 0:
                 template = LinkTemplate(link[:at], path, link[at + len(text) :])
-                made = [template.link_of(each) for each in array]
-                if _is_boundary(link, at, len(text)) and _fits(made, wanted):
+                links = [template.link_of(each) for each in array]
+                if _is_boundary(link, at, len(text)) and _fits(links, wanted):
                     return template
                 at = link.rfind(text, 0, at)
     return None
 
 
-def _fits(made: Sequence[str | None], wanted: frozenset[str]) -> bool:
-    has_all = sum(each in wanted for each in made) >= _MIN_SHARE * len(made)
-    return has_all and len(set(made)) >= _MIN_SHARE * len(made)
+def _fits(links: Sequence[str | None], wanted: frozenset[str]) -> bool:
+    has_all = sum(each in wanted for each in links) >= _MIN_SHARE * len(links)
+    return has_all and len(set(links)) >= _MIN_SHARE * len(links)
 
 
 def _is_boundary(link: str, at: int, length: int) -> bool:
@@ -136,21 +136,21 @@ def _is_boundary(link: str, at: int, length: int) -> bool:
 # -- derive the request for the next page -------------------------------------------------------------------
 
 
-def _find_advance(calls: Sequence[Call], shown: ListCall) -> ListCall | None:
+def _find_advance(calls: Sequence[Call], list_call: ListCall) -> ListCall | None:
     if len(calls) < 2:
-        return _guess_advance(calls[0], shown)
+        return _guess_advance(calls[0], list_call)
     before, after = calls[-2], calls[-1]
     source = next((path for path, text in _leaves(before.answer) if _is_address(text, before.url, after.url)), None)
     if source is not None:
-        return replace(shown, advance=Advance.ADDRESS, source=source)
+        return replace(list_call, advance=Advance.ADDRESS, source=source)
     for slot in _differing_slots(before, after):
-        advance = _explain_slot(slot, before, after, shown)
+        advance = _explain_slot(slot, before, after, list_call)
         if advance is not None:
             return advance
     return None
 
 
-def _explain_slot(slot: JsonPath, before: Call, after: Call, shown: ListCall) -> ListCall | None:
+def _explain_slot(slot: JsonPath, before: Call, after: Call, list_call: ListCall) -> ListCall | None:
     old, new = _slot_value(request_of(before), slot), _slot_value(request_of(after), slot)
     text = display_text(new)
     if text is None:
@@ -160,15 +160,15 @@ def _explain_slot(slot: JsonPath, before: Call, after: Call, shown: ListCall) ->
         start = first if first is not None else 0
         step = second - start if first is not None else _first_step(slot, second)
         if step > 0:
-            return replace(shown, advance=Advance.COUNT, slot=slot, step=step)
-    inside = len(shown.items)
+            return replace(list_call, advance=Advance.COUNT, slot=slot, step=step)
+    inside = len(list_call.items)
     for path, value in _leaves(before.answer):
-        if value == text and path[:inside] != shown.items:
-            return replace(shown, advance=Advance.CURSOR, slot=slot, source=path)
-    array = _at(before.answer, shown.items)
+        if value == text and path[:inside] != list_call.items:
+            return replace(list_call, advance=Advance.CURSOR, slot=slot, source=path)
+    array = _at(before.answer, list_call.items)
     if isinstance(array, list) and array:
         source = next((path for path, value in _leaves(array[-1]) if value == text), None)
-        return None if source is None else replace(shown, advance=Advance.LAST, slot=slot, source=source)
+        return None if source is None else replace(list_call, advance=Advance.LAST, slot=slot, source=source)
     return None
 
 
@@ -177,20 +177,20 @@ def _first_step(slot: JsonPath, second: int) -> int:
     return 1 if _plain(slot[-1]) in _COUNTING else second
 
 
-def _guess_advance(call: Call, shown: ListCall) -> ListCall | None:
+def _guess_advance(call: Call, list_call: ListCall) -> ListCall | None:
     """Guess from one call: the next address in its answer, or a page number or offset in its request."""
     path = urlsplit(call.url).path
     for source, text in _leaves(call.answer):
         is_next = any("next" in _plain(step) for step in source)
         if is_next and "/" in text and urlsplit(urljoin(call.url, text)).path == path:
-            return replace(shown, advance=Advance.ADDRESS, source=source)
-    array = _at(call.answer, shown.items)
+            return replace(list_call, advance=Advance.ADDRESS, source=source)
+    array = _at(call.answer, list_call.items)
     for slot, value in _slots(call):
         name, number = _plain(slot[-1]), _number(value)
         if number is not None and name in _COUNTING:
-            return replace(shown, advance=Advance.COUNT, slot=slot, step=1)
+            return replace(list_call, advance=Advance.COUNT, slot=slot, step=1)
         if number is not None and name in _OFFSETS and isinstance(array, list) and array:
-            return replace(shown, advance=Advance.COUNT, slot=slot, step=len(array))
+            return replace(list_call, advance=Advance.COUNT, slot=slot, step=len(array))
     return None
 
 

@@ -35,7 +35,7 @@ _MAX_DEPTH = 32
 # An allow list: headers that identify a visitor must never become part of a recipe.
 HEADERS = frozenset({"accept", "content-type", "x-requested-with"})
 METHODS = frozenset({"GET", "POST"})
-# Parts of a field that select the raw value; types and rules apply afterwards.
+# Newer parts of a field that select its raw value; types and rules apply afterwards.
 _NEWER_PARTS = frozenset({"fields", "fallbacks", "join", "nth", "bare"})
 # Tracking parameters, which do not change the page.
 _TRACKING = frozenset({"gclid", "fbclid", "msclkid", "ref"})
@@ -94,14 +94,14 @@ class Recipe:
         if not matches(self.url_pattern, target):
             return ShapeChange("url", f"the recipe is for {self.url_pattern}")
         slots = slots_of(target)
-        made = []
+        requests = []
         for call in self.calls:
             url = fill(call.url, slots, quoted=True)
             body = fill_document(call.body, slots)
             if url is None or body is ABSENT:
                 return ShapeChange("url", "the page's URL lacks a part that the recipe needs")
-            made.append(ReplayRequest(call.method, url, dict(call.headers), body))
-        return made
+            requests.append(ReplayRequest(call.method, url, dict(call.headers), body))
+        return requests
 
     def read(self, answers: Sequence[Any], target: Target) -> dict[str, Any] | ShapeChange:
         """Read the fields from the answers, given in the order of the requests; empty fields are None."""
@@ -228,16 +228,16 @@ def matches(pattern: str, target: Target) -> bool:
     if not _same(path, segments(target.path)) or not _same(fragment, segments(fragment_of(target))):
         return False
     wanted = [tuple(piece.partition("=")[::2]) for piece in query.split("&")] if query else []
-    found = _page_pairs(target)
-    return len(wanted) == len(found) and all(
-        name == key and value in ("*", text) for (key, value), (name, text) in zip(sorted(wanted), found, strict=True)
+    actual = _page_pairs(target)
+    return len(wanted) == len(actual) and all(
+        name == key and value in ("*", text) for (key, value), (name, text) in zip(sorted(wanted), actual, strict=True)
     )
 
 
-def _same(pattern: str, found: list[str]) -> bool:
+def _same(pattern: str, actual: list[str]) -> bool:
     wanted = [piece for piece in pattern.strip("/").split("/") if piece]
-    return len(wanted) == len(found) and all(
-        piece in ("*", _literal(text)) for piece, text in zip(wanted, found, strict=True)
+    return len(wanted) == len(actual) and all(
+        piece in ("*", _literal(text)) for piece, text in zip(wanted, actual, strict=True)
     )
 
 
@@ -247,7 +247,7 @@ def _same(pattern: str, found: list[str]) -> bool:
 def recipe_of(url_pattern: str, document: Any) -> Recipe:
     """Parse a recipe, or raise BadInput naming the problem."""
     calls, fields = _entry(document, "calls", list, "document"), _entry(document, "fields", dict, "document")
-    _nothing_else(document, {"calls", "fields"}, "document")
+    _refuse_other_keys(document, {"calls", "fields"}, "document")
     _check_pattern(url_pattern)
     if not 1 <= len(calls) <= MAX_CALLS:
         raise BadInput(f"a recipe has 1 to {MAX_CALLS} calls", field="document.calls")
@@ -282,8 +282,8 @@ def _entry(document: Any, key: str, kind: type, field: str, *, default: Any = No
     return value
 
 
-def _nothing_else(document: dict[str, Any], known: set[str], field: str) -> None:
-    unknown = sorted(document.keys() - known)
+def _refuse_other_keys(document: dict[str, Any], keys: set[str], field: str) -> None:
+    unknown = sorted(document.keys() - keys)
     if unknown:
         raise BadInput(f"unknown key {_escape_name(unknown[0])!r}", field=f"{field}.{_escape_name(unknown[0])}")
 
@@ -292,7 +292,7 @@ def _call_of(cell: Any, field: str) -> CallTemplate:
     method = _entry(cell, "method", str, field, default="GET")
     url = check_slots(_entry(cell, "url", str, field), f"{field}.url")
     headers = _entry(cell, "headers", dict, field, default={})
-    _nothing_else(cell, {"method", "url", "headers", "body"}, field)
+    _refuse_other_keys(cell, {"method", "url", "headers", "body"}, field)
     if method not in METHODS:
         raise BadInput(f"the method is one of {', '.join(sorted(METHODS))}", field=f"{field}.method")
     body = cell.get("body")
@@ -340,7 +340,7 @@ def _check_body(value: Any, field: str, depth: int) -> None:
 def _source_of(cell: Any, calls: int, field: str) -> FieldSource:
     call = _entry(cell, "call", int, field, default=0)
     value = parse_template(_entry(cell, "value", str, field), f"{field}.value")
-    _nothing_else(cell, {"call", "value", "each"}, field)
+    _refuse_other_keys(cell, {"call", "value", "each"}, field)
     if not 0 <= call < calls:
         raise BadInput(f"there is no call {call}; they are counted from 0", field=f"{field}.call")
     each = parse_path(_entry(cell, "each", str, field), f"{field}.each") if "each" in cell else None

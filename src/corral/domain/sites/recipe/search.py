@@ -72,8 +72,8 @@ class _Plan:
         }
 
 
-def _steps(found: ValueSource) -> Iterator[Any]:
-    for path in (*paths_of(found.source), found.each or ()):
+def _steps(source: ValueSource) -> Iterator[Any]:
+    for path in (*paths_of(source.source), source.each or ()):
         yield from path
 
 
@@ -91,9 +91,9 @@ def _plan_call(call: Call, target: Target, slots: Mapping[str, str], wanted: Map
     answer = RecordedAnswer(call.answer, slots)
     plan = _Plan(template, call.answer)
     for name, value in wanted.items():
-        found = answer.source_of(name, value)
-        if found is not None:
-            plan.found[name] = found
+        source = answer.source_of(name, value)
+        if source is not None:
+            plan.found[name] = source
     return plan if plan.found else None
 
 
@@ -112,7 +112,7 @@ def _covers(group: Iterable[_Plan]) -> set[str]:
 
 
 def _rank(group: Sequence[_Plan]) -> tuple[Any, ...]:
-    costs = [found.cost for plan in group for found in plan.found.values()]
+    costs = [source.cost for plan in group for source in plan.found.values()]
     return (
         sum(not plan.slots for plan in group),
         *(sum(column) for column in zip(*costs, strict=True)),
@@ -147,7 +147,7 @@ def _recipe(plans: Sequence[_Plan], wanted: Mapping[str, Any], target: Target) -
 def _varying(target: Target) -> dict[str, str]:
     """Return the slots that may identify the page; `shop` in /shop/17 is none."""
     paths, hashes = segments(target.path), segments(fragment_of(target))
-    found = {}
+    slots = {}
     for name, value in slots_of(target).items():
         kind, _, rest = name.partition(".")
         if kind in ("path", "hash"):
@@ -157,8 +157,8 @@ def _varying(target: Target) -> dict[str, str]:
         else:
             is_identifying = kind == "query"
         if is_identifying and value:
-            found[name] = value
-    return dict(sorted(found.items(), key=lambda item: item[0].count(".")))
+            slots[name] = value
+    return dict(sorted(slots.items(), key=lambda item: item[0].count(".")))
 
 
 def _slug_slots(target: Target, wanted: Mapping[str, Any]) -> set[str]:

@@ -55,14 +55,14 @@ def slots_of(target: Target) -> dict[str, str]:
 
 def _segment_slots(name: str, segment: str) -> dict[str, str]:
     """Return the segment and its possible ids: its only number, or the segment without its extension."""
-    found = {name: segment}
+    slots = {name: segment}
     numbers = _DIGITS.findall(segment)
     if len(numbers) == 1 and numbers[0] != segment:
-        found[f"{name}.digits"] = numbers[0]
+        slots[f"{name}.digits"] = numbers[0]
     stem, dot, _ = segment.rpartition(".")
     if dot and stem:
-        found[f"{name}.stem"] = stem
-    return found
+        slots[f"{name}.stem"] = stem
+    return slots
 
 
 def escape(text: str) -> str:
@@ -70,13 +70,13 @@ def escape(text: str) -> str:
 
 
 def slots_in(text: str) -> set[str]:
-    return {found[1] for found in _SLOT_REF.finditer(text) if found[1]}
+    return {match[1] for match in _SLOT_REF.finditer(text) if match[1]}
 
 
 def check_slots(text: str, field: str) -> str:
     """Return the text; BadInput if a brace is neither a slot nor doubled."""
-    for found in _SLOT_REF.finditer(text):
-        if found[0] in ("{", "}"):
+    for match in _SLOT_REF.finditer(text):
+        if match[0] in ("{", "}"):
             raise BadInput(
                 f"{text[:100]!r} has a brace that opens no slot",
                 field=field,
@@ -90,10 +90,10 @@ def fill(text: str, slots: Slots, *, quoted: bool) -> str | None:
     if not slots_in(text) <= slots.keys():
         return None
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1]
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
         if not name:
-            return found[0][0]
+            return match[0][0]
         return quote(slots[name], safe="") if quoted and name != "origin" else slots[name]
 
     return _SLOT_REF.sub(value, text)
@@ -153,10 +153,10 @@ class NumberFormat:
 
 
 def parse_format(text: str) -> NumberFormat | None:
-    found = _FORMAT.fullmatch(text)
-    if found is None or (found[1] and found[1] == found[2]):
+    match = _FORMAT.fullmatch(text)
+    if match is None or (match[1] and match[1] == match[2]):
         return None
-    return NumberFormat(len(found[3] or ""), found[2] or ".", found[1] or "")
+    return NumberFormat(len(match[3] or ""), match[2] or ".", match[1] or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,9 +198,9 @@ def parse_template(text: str, field: str) -> Template:
 
 
 def _scan_ref(text: str, start: int, field: str) -> tuple[Ref, int]:
-    found = scan_path(text, start + 1) if text[start] == "{" else None
-    if found is not None:
-        path, position = found
+    scanned = scan_path(text, start + 1) if text[start] == "{" else None
+    if scanned is not None:
+        path, position = scanned
         end = text.find("}", position)
         if end == position:
             return Ref(path), end + 1

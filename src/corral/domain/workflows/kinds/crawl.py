@@ -18,7 +18,7 @@ _ANY_TARGET = {"url": "http://example.com/"}
 def _make_plan(config: Mapping[str, Any], timeout_s: float | None = None) -> CrawlPlan:
     options = {name: value for name, value in config.items() if name not in ("url", "urls")}
     urls = config["urls"] if "urls" in config else [config.get("url")]
-    if "fields" in options:  # bare names, or recipes, as everywhere else
+    if "fields" in options:  # bare names or recipes, as in jobs
         options["fields"] = [spec.document() for spec in parse_fields(options["fields"])]
     if timeout_s is not None:
         options.setdefault("max_seconds", timeout_s)
@@ -38,10 +38,10 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 def _check(config: Mapping[str, Any]) -> list[str]:
     if ("url" in config) == ("urls" in config):
         return ["a crawl has either url or urls"]
-    known = {name: value for name, value in config.items() if not has_reference(value)}
-    options = {name: value for name, value in known.items() if name not in ("url", "urls")}
-    targets = {name: value for name, value in known.items() if name not in options} or _ANY_TARGET
-    # Each option alone, because a plan names its first problem only; then all together.
+    literal = {name: value for name, value in config.items() if not has_reference(value)}
+    options = {name: value for name, value in literal.items() if name not in ("url", "urls")}
+    targets = {name: value for name, value in literal.items() if name not in options} or _ANY_TARGET
+    # Check each option alone, because a plan reports only its first problem; then all together.
     problems = [*_check_plan(targets)]
     problems += [problem for name, value in options.items() for problem in _check_plan({**_ANY_TARGET, name: value})]
     return problems or _check_plan({**targets, **options})

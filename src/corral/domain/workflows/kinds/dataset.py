@@ -10,16 +10,16 @@ from corral.domain.errors import BadConfiguration, BadInput
 from corral.domain.runs.run import DATASET
 from corral.domain.workflows.kinds.spec import ChildDraft, EndedChild, StepContext, StepKind, StepOutput, has_reference
 
-_TOLD = ("dataset", "folder", "states", "left_out")
+_OUTPUT_KEYS = ("dataset", "folder", "states", "left_out")
 
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
     is_typed = bool(context.setup.get("is_typed"))
-    # The references are resolved: what still looks like one is text that a step has found.
-    found = _check_resolved(config, is_typed=is_typed)
-    if found:
-        raise BadInput("; ".join(found), field="dataset")
-    # What comes over HTTP writes below the folder of exports only.
+    # The references are resolved: anything that still looks like one is text that a step has found.
+    problems = _check_resolved(config, is_typed=is_typed)
+    if problems:
+        raise BadInput("; ".join(problems), field="dataset")
+    # A definition sent over HTTP may only write below the folder of exports.
     root = context.setup.get("cwd") if is_typed else context.setup.get("exports")
     payload = DatasetPayload(
         dict(config["dataset"]),
@@ -33,10 +33,10 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 
 
 def _make_output(ended: EndedChild) -> StepOutput:
-    """The result of the step, with the counts of the build so far."""
+    """Return the result of the step, with the counts of the build so far."""
     stats = ended.stats
     results = stats.get("steps") or {}
-    value = {"run_id": ended.run_id, **{name: stats[name] for name in _TOLD if name in stats}}
+    value = {"run_id": ended.run_id, **{name: stats[name] for name in _OUTPUT_KEYS if name in stats}}
     for result in results.values():
         value |= {name: each for name, each in result.items() if name != "seconds"}
     left_out = ", ".join(f"{reason} ({count})" for reason, count in sorted((stats.get("left_out") or {}).items()))
@@ -44,7 +44,7 @@ def _make_output(ended: EndedChild) -> StepOutput:
 
 
 def check_dataset(config: Mapping[str, Any], *, is_typed: bool = True) -> list[str]:
-    """What is wrong with the options of a step; what comes over HTTP may not read files or execute code."""
+    """Return the problems of the options of a step. A definition sent over HTTP may not read files or execute code."""
     if has_reference(config.get("dataset")) or has_reference(config.get("step")):
         return []
     return _check_resolved(config, is_typed=is_typed)
@@ -63,23 +63,23 @@ def _check_resolved(config: Mapping[str, Any], *, is_typed: bool) -> list[str]:
     folder = parsed.options.output_dir
     if folder.startswith(("/", "~")) or ".." in folder.split("/"):
         problems.append("dataset: options.output_dir is a path below the folder of exports, without ..")
-    for place, source in enumerate(parsed.sources):
+    for index, source in enumerate(parsed.sources):
         if source.executes_code or source.file:
             problems.append(
-                f"dataset: sources[{place}] reads a file or executes code, which is not available over HTTP"
+                f"dataset: sources[{index}] reads a file or executes code, which is not available over HTTP"
             )
     return problems
 
 
 def dataset_urls(config: Mapping[str, Any]) -> list[str]:
-    """The addresses that a person wrote into the configuration."""
+    """Return the URLs that a person wrote into the configuration."""
     document = config.get("dataset")
     sources = document.get("sources") if isinstance(document, Mapping) else None
-    found: list[str] = []
+    urls: list[str] = []
     for source in sources if isinstance(sources, list) else []:
-        given = source.get("urls") or source.get("url") if isinstance(source, Mapping) else None
-        found += [given] if isinstance(given, str) else [each for each in given or () if isinstance(each, str)]
-    return [url.replace("{keyword}", "x").replace("{page}", "1") for url in found]
+        value = source.get("urls") or source.get("url") if isinstance(source, Mapping) else None
+        urls += [value] if isinstance(value, str) else [each for each in value or () if isinstance(each, str)]
+    return [url.replace("{keyword}", "x").replace("{page}", "1") for url in urls]
 
 
 DATASET_STEP = StepKind(

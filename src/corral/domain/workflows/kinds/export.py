@@ -12,26 +12,26 @@ _FORMATS = ("json", "jsonl", "csv", "parquet", "xlsx")
 
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
-    given = config["run_ids"] if "run_ids" in config else [config.get("run_id")]
-    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+    run_ids = config["run_ids"] if "run_ids" in config else [config.get("run_id")]
+    if not isinstance(run_ids, list) or not all(isinstance(each, str) for each in run_ids):
         raise BadInput("run_id is the id of a run, and run_ids a list of them", field="run_id")
     output = _check_path(config["output"])
-    return ChildDraft(EXPORT, ExportPayload(tuple(given), output, find_format(config, output), context.timeout_s))
+    return ChildDraft(EXPORT, ExportPayload(tuple(run_ids), output, find_format(config, output), context.timeout_s))
 
 
 def find_format(config: Mapping[str, Any], output: str) -> str:
-    """The format that the configuration names, or the end of the file name."""
-    found = config.get("format") or output.rpartition(".")[2].lower()
-    if found not in _FORMATS:
-        raise BadInput(f"{str(found)[:40]!r} is no format; the formats are {', '.join(_FORMATS)}", field="format")
-    return str(found)
+    """Return the format that the configuration names, or else the suffix of the file name."""
+    name = config.get("format") or output.rpartition(".")[2].lower()
+    if name not in _FORMATS:
+        raise BadInput(f"{str(name)[:40]!r} is no format; the formats are {', '.join(_FORMATS)}", field="format")
+    return str(name)
 
 
-def _check_path(given: Any) -> str:
-    parts = str(given).split("/")
-    if not given or str(given).startswith(("/", "~")) or ".." in parts or "\0" in str(given) or len(str(given)) > 500:
+def _check_path(path: Any) -> str:
+    parts = str(path).split("/")
+    if not path or str(path).startswith(("/", "~")) or ".." in parts or "\0" in str(path) or len(str(path)) > 500:
         raise BadInput("output is a path below the folder of exports, without ..", field="output")
-    return str(given)
+    return str(path)
 
 
 def _check(config: Mapping[str, Any]) -> list[str]:

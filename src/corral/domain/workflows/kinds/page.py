@@ -42,8 +42,8 @@ def _check(config: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _parse_url(given: Any) -> None:
-    parse_target(str(given), field="url")
+def _parse_url(url: Any) -> None:
+    parse_target(str(url), field="url")
 
 
 PAGE_STEP = StepKind(

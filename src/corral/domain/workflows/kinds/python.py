@@ -44,9 +44,9 @@ def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
 
 
 def _make_output(ended: EndedChild) -> StepOutput:
-    """What the function returned. A process that ended well without a result did not come to the end of it."""
-    made = output_value(ended)
-    return made if ended.records else StepOutput(made.value, "the function ended its process before it returned")
+    """Return the result of the function. A process that exits with 0 but no result ended before the return."""
+    output = output_value(ended)
+    return output if ended.records else StepOutput(output.value, "the function ended its process before it returned")
 
 
 def _check(config: Mapping[str, Any]) -> list[str]:

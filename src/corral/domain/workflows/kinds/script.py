@@ -15,10 +15,10 @@ from corral.domain.workflows.kinds.spec import ChildDraft, StepContext, StepKind
 
 def _make_child(config: Mapping[str, Any], context: StepContext) -> ChildDraft:
     name = str(config["scraper"])
-    found = context.setup.get("scrapers", {}).get(name)
-    if found is None:
+    document = context.setup.get("scrapers", {}).get(name)
+    if document is None:
         raise BadInput(f"scraper {name!r} was not known when the workflow was created", field="scraper")
-    payload = payload_for(msgspec.convert(found, ScraperSpec), config.get("params") or {})
+    payload = payload_for(msgspec.convert(document, ScraperSpec), config.get("params") or {})
     # The backoff of a step is that of the workflow.
     payload = replace(payload, retry_base_s=None, retry_cap_s=None, trusted_hosts=context.trusted_hosts)
     return ChildDraft(SCRIPT, payload if context.timeout_s is None else replace(payload, timeout_s=context.timeout_s))

@@ -1,4 +1,4 @@
-"""Steps that only exercise a worker: to try recovery, and to measure."""
+"""Steps that only exercise a worker, for testing recovery and for measurements."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -17,7 +17,7 @@ MAX_OUTPUT_RECORDS = 1_000
 
 
 class StepContext(NamedTuple):
-    """What a step kind needs to know beside its configuration."""
+    """The context that a step kind needs in addition to its configuration."""
 
     workflow_id: str
     key: str
@@ -30,7 +30,7 @@ class StepContext(NamedTuple):
 
 
 class ChildDraft(NamedTuple):
-    """A child run that is not written yet."""
+    """A child run to be written."""
 
     kind: str  # of the run
     payload: TypedPayload
@@ -50,7 +50,7 @@ class EndedChild(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """`flaw` says what a limit left out; the step is partial then."""
+    """The output of a step. `flaw` names what a limit left out, which makes the step partial."""
 
     value: dict[str, Any]
     flaw: str | None = None
@@ -79,20 +79,20 @@ class StepKind:
     make_child: MakeChild  # BadInput or ValueError for a configuration that cannot be executed
     make_output: MakeOutput
     required: tuple[str, ...] = ()
-    options: tuple[str, ...] | None = ()  # beside the required ones; None: any
+    options: tuple[str, ...] | None = ()  # in addition to the required ones; None: any
     check: Callable[[Mapping[str, Any]], list[str]] = field(default=find_no_problems)
-    # Whether a step with this configuration receives the outputs of the steps it depends on. Where only references
-    # read them, large outputs do no harm.
+    # Whether a step with this configuration receives the outputs of the steps it depends on. If only references read
+    # them, large outputs do no harm.
     reads_inputs: Callable[[Mapping[str, Any]], bool] = field(default=reads_none)
 
     def find_problems(self, config: Mapping[str, Any]) -> list[str]:
-        """What is wrong with a configuration, as far as it is known before references are resolved."""
+        """Return the problems of a configuration that are known before references are resolved."""
         problems = [f"{name!r} is missing in its config" for name in self.required if name not in config]
         if self.options is not None:
-            known = {*self.required, *self.options}
-            told = ", ".join(sorted(known)) or "none"
-            unknown = [name for name in config if name not in known]
-            problems += [f"{name[:80]!r} is no option of kind {self.name}; known: {told}" for name in unknown]
+            options = {*self.required, *self.options}
+            names = ", ".join(sorted(options)) or "none"
+            unknown = [name for name in config if name not in options]
+            problems += [f"{name[:80]!r} is no option of kind {self.name}; known: {names}" for name in unknown]
         return problems or self.check(config)
 
 
@@ -101,7 +101,7 @@ def has_reference(value: Any) -> bool:
 
 
 def output_value(ended: EndedChild) -> StepOutput:
-    """The output of a kind whose run writes one record: that record."""
+    """Return the output of a kind whose run writes one record: that record."""
     first = ended.records[0] if ended.records else {}
     value = first if isinstance(first, dict) else {"value": first}
     size = _size_of(value)
@@ -112,7 +112,7 @@ def output_value(ended: EndedChild) -> StepOutput:
 
 
 def output_records(ended: EndedChild) -> StepOutput:
-    """The output of a kind whose run collects records: the first of them, and where the others are."""
+    """Return the output of a kind whose run collects records: the first of them, and the run that has all."""
     records = list(ended.records[:MAX_OUTPUT_RECORDS])
     total = ended.record_count
     while records and _size_of(records) > MAX_OUTPUT_BYTES:

@@ -6,10 +6,10 @@ from typing import Any
 from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
-def _build(given: Mapping[str, Any]) -> dict[str, Any]:
-    crawl = {"url": given["url"], "max_depth": given["max_depth"], "max_pages": given["max_pages"]}
-    if given["fields"]:
-        crawl |= {"fields": given["fields"], "only_fields": True}
+def _build(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    crawl = {"url": parameters["url"], "max_depth": parameters["max_depth"], "max_pages": parameters["max_pages"]}
+    if parameters["fields"]:
+        crawl |= {"fields": parameters["fields"], "only_fields": True}
     return {
         "name": "crawl-then-export",
         "steps": [
@@ -19,7 +19,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
                 "name": "Write the records",
                 "kind": "export",
                 "depends_on": ["crawl"],
-                "config": {"run_id": "${steps.crawl.output.run_id}", "output": given["output"]},
+                "config": {"run_id": "${steps.crawl.output.run_id}", "output": parameters["output"]},
             },
         ],
     }

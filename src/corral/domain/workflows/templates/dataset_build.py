@@ -10,10 +10,10 @@ from corral.domain.workflows.spec import InvalidWorkflow
 from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
-def _build(given: Mapping[str, Any]) -> dict[str, Any]:
+def _build(parameters: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        parse_config(given["config"], "config")
-    except BadConfiguration as error:  # named once, and not once for each step
+        parse_config(parameters["config"], "config")
+    except BadConfiguration as error:  # reported once instead of once per step
         raise InvalidWorkflow(list(error.problems)) from None
     steps: list[dict[str, Any]] = []
     for step in ALL_STEPS:
@@ -23,7 +23,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
                 "name": step.value.replace("_", " ").capitalize(),
                 "kind": "dataset",
                 "depends_on": [steps[-1]["key"]] if steps else [],
-                "config": {"dataset": given["config"], "step": step.value},
+                "config": {"dataset": parameters["config"], "step": step.value},
             }
         )
     return {"name": "dataset-build", "steps": steps}

@@ -7,13 +7,13 @@ from corral.domain.workflows.spec import MAX_STEPS, InvalidWorkflow
 from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
-def _build(given: Mapping[str, Any]) -> dict[str, Any]:
-    is_texts = all(isinstance(site, str) for site in given["sites"])
-    sites = list(dict.fromkeys(given["sites"])) if is_texts else []
+def _build(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    is_texts = all(isinstance(site, str) for site in parameters["sites"])
+    sites = list(dict.fromkeys(parameters["sites"])) if is_texts else []
     if not is_texts or len(sites) > MAX_STEPS - 1:
         raise InvalidWorkflow([f"sites is a list of at most {MAX_STEPS - 1} addresses"])
     keys = [f"site_{number}" for number in range(1, len(sites) + 1)]
-    options = {"max_depth": given["max_depth"], "max_pages": given["max_pages"]}
+    options = {"max_depth": parameters["max_depth"], "max_pages": parameters["max_pages"]}
     crawls = [
         {"key": key, "name": f"Crawl {site}", "kind": "crawl", "config": {"url": site, **options}}
         for key, site in zip(keys, sites, strict=True)
@@ -23,7 +23,7 @@ def _build(given: Mapping[str, Any]) -> dict[str, Any]:
         "name": "Write the records",
         "kind": "export",
         "depends_on": keys,
-        "config": {"run_ids": [f"${{steps.{key}.output.run_id}}" for key in keys], "output": given["output"]},
+        "config": {"run_ids": [f"${{steps.{key}.output.run_id}}" for key in keys], "output": parameters["output"]},
     }
     return {"name": "many-sites", "steps": [*crawls, export]}
 

@@ -6,8 +6,8 @@ from typing import Any
 from corral.domain.workflows.templates.spec import Parameter, WorkflowTemplate
 
 
-def _build(given: Mapping[str, Any]) -> dict[str, Any]:
-    sources = {"sources": given["sources"]} if given["sources"] else {}
+def _build(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    sources = {"sources": parameters["sources"]} if parameters["sources"] else {}
     return {
         "name": "reconcile-and-fill",
         "steps": [

@@ -19,10 +19,10 @@ _ALL: tuple[WorkflowTemplate, ...] = (
 TEMPLATES: dict[str, WorkflowTemplate] = {template.name: template for template in _ALL}
 
 
-def fill_template(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The definition of a template with these parameters."""
+def fill_template(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the definition of a template with these parameters."""
     template = TEMPLATES.get(name)
     if template is None:
         hint = f"the templates are {', '.join(sorted(TEMPLATES))}"
         raise BadInput(f"there is no template {name[:80]!r}", field="template", hint=hint)
-    return template.fill(given)
+    return template.fill(parameters)

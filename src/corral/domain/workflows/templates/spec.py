@@ -40,26 +40,26 @@ class WorkflowTemplate:
     parameters: tuple[Parameter, ...]
     build: Callable[[Mapping[str, Any]], dict[str, Any]]
 
-    def fill(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The definition with these parameters; InvalidWorkflow names every problem."""
-        known = {each.name: each for each in self.parameters}
-        told = ", ".join(known)
-        unknown = [name for name in given if name not in known]
-        problems = [f"template {self.name} has no parameter {name[:80]!r}; it has {told}" for name in unknown]
+    def fill(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the definition with these arguments; InvalidWorkflow names every problem."""
+        parameters = {each.name: each for each in self.parameters}
+        names = ", ".join(parameters)
+        unknown = [name for name in arguments if name not in parameters]
+        problems = [f"template {self.name} has no parameter {name[:80]!r}; it has {names}" for name in unknown]
         problems += [
             f"template {self.name} needs the parameter {each.name} ({each.help})"
             for each in self.parameters
-            if each.is_required and given.get(each.name) in (None, "", [], {})
+            if each.is_required and arguments.get(each.name) in (None, "", [], {})
         ]
         problems += [
-            f"parameter {name} is a {known[name].type}"
-            for name, value in given.items()
-            if name in known and value is not None and not _fits(value, known[name].type)
+            f"parameter {name} is a {parameters[name].type}"
+            for name, value in arguments.items()
+            if name in parameters and value is not None and not _fits(value, parameters[name].type)
         ]
         if problems:
             raise InvalidWorkflow(problems)
-        values = {name: each.default for name, each in known.items()}
-        return self.build({**values, **{name: value for name, value in given.items() if value is not None}})
+        values = {name: each.default for name, each in parameters.items()}
+        return self.build({**values, **{name: value for name, value in arguments.items() if value is not None}})
 
     def document(self) -> dict[str, Any]:
         return {

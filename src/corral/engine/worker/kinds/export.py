@@ -19,7 +19,7 @@ from corral.export.stream import writer_for
 
 
 class _NotExportable(Exception):
-    """The records of a run cannot be exported, with the reason."""
+    """Raised if the records of a run cannot be exported. The message is the reason."""
 
 
 class ExportKind:
@@ -48,7 +48,7 @@ async def _write(path: Path, payload: ExportPayload, frontier: FrontierClient) -
     kind, columns, count = Format(payload.format), Columns(), 0
     if kind.needs_columns:
         async for batch in _read(payload.run_ids, frontier):
-            await asyncio.to_thread(columns.look_at, batch)
+            await asyncio.to_thread(columns.scan, batch)
     out = Outbox()
     with replace_file(path) as file:
         writer = writer_for(kind, out, columns)

@@ -14,7 +14,7 @@ from corral.domain.runs.run import PROXY_CHECK, PROXY_REFRESH
 from corral.engine.worker.kinds.spec import KindSpec
 
 _NOTIFY_EVERY = 25
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 class ProxyRefreshKind:
@@ -41,8 +41,10 @@ class ProxyRefreshKind:
         chunks = await frontier.call("start_checks", {"refresh_id": task.run_id})
         stats: dict[str, Any] = {**counts, "chunks": chunks}
         if not chunks:
-            told = "; ".join(f"{name}: {why}" for name, why in problems.items())
-            return Failed(FailureCode.POLICY, f"there are no proxies to check{told and f' ({told})'}", "no_proxies")
+            details = "; ".join(f"{name}: {why}" for name, why in problems.items())
+            return Failed(
+                FailureCode.POLICY, f"there are no proxies to check{details and f' ({details})'}", "no_proxies"
+            )
         return Fetched(stats, problems={"sources": problems} if problems else None)
 
 
@@ -63,24 +65,29 @@ class ProxyCheckKind:
             if done % _NOTIFY_EVERY == 0:
                 frontier.notify({"total": len(proxies), "done": done})
 
-        found = await self._checker.check(proxies, payload.plan, notify)
-        if isinstance(found, Failed):
-            return found
-        await frontier.call("record_checks", {"checks": found})
-        return Fetched(_count(found))
+        checks = await self._checker.check(proxies, payload.plan, notify)
+        if isinstance(checks, Failed):
+            return checks
+        await frontier.call("record_checks", {"checks": checks})
+        return Fetched(_count(checks))
 
 
 def _describe_malformed(report: dict[str, Any]) -> str:
     """Name the first malformed entries, without their text."""
-    where = [f"line {each['line']}" if each["line"] else f"entry {each['index']}" for each in report["malformed"]]
-    named = ", ".join(where[:_MOST_NAMED]) + (", …" if report["malformed_count"] > _MOST_NAMED else "")
+    where = [f"line {entry['line']}" if entry["line"] else f"entry {entry['index']}" for entry in report["malformed"]]
+    named = ", ".join(where[:_MAX_NAMED]) + (", …" if report["malformed_count"] > _MAX_NAMED else "")
     return f"malformed entries: {report['malformed_count']} ({named})"
 
 
-def _count(found: list[ProxyCheck]) -> dict[str, Any]:
-    alive = sum(1 for each in found if each.is_alive)
-    reasons = Counter(each.problem for each in found if each.problem is not None)
-    return {"checked": len(found), "alive": alive, "dead": len(found) - alive, "reasons": dict(reasons.most_common(20))}
+def _count(checks: list[ProxyCheck]) -> dict[str, Any]:
+    alive = sum(1 for check in checks if check.is_alive)
+    reasons = Counter(check.problem for check in checks if check.problem is not None)
+    return {
+        "checked": len(checks),
+        "alive": alive,
+        "dead": len(checks) - alive,
+        "reasons": dict(reasons.most_common(20)),
+    }
 
 
 PROXY_REFRESH_KIND = KindSpec(PROXY_REFRESH, ProxyRefreshPayload, lambda parts: ProxyRefreshKind(parts.proxy_reader))

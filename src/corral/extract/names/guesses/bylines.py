@@ -1,11 +1,11 @@
-"""Authors and dates of a text, by the class names and the words around them."""
+"""Guess authors and dates of a text, by class names and the words around them."""
 
 import re
 from collections.abc import Iterator
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.elements import NOTHING, Found, PageElements, describe
+from corral.extract.names.guesses.elements import NOTHING, Guess, PageElements, describe
 from corral.extract.names.guesses.zones import marks_of
 from corral.extract.names.words.dates import find_date
 from corral.extract.names.words.people import begins_with_by, is_spoken_name, names_in_byline
@@ -52,7 +52,7 @@ _MODIFIED = re.compile(
 )
 
 
-def guess_author(elements: PageElements) -> Found:
+def guess_author(elements: PageElements) -> Guess:
     for selector in _BYLINES:
         names: list[str] = []
         first: LexborNode | None = None
@@ -60,8 +60,8 @@ def guess_author(elements: PageElements) -> Found:
             text = node.attributes.get("data-author") or elements.page.text_of(node) or ""
             if not text or len(text) > _MAX_BYLINE_CHARS or (first is None and elements.is_in_list(node)):
                 continue
-            # Authors of one text stand together; the next byline belongs to another text.
-            if first is not None and not _stand_together(first, node):
+            # The authors of one text are close together; a distant byline belongs to another text.
+            if first is not None and not _are_close(first, node):
                 break
             found = names_in_byline(text)
             first = first or (node if found else None)
@@ -71,8 +71,8 @@ def guess_author(elements: PageElements) -> Found:
     return _author_in_text(elements)
 
 
-def _author_in_text(elements: PageElements) -> Found:
-    """A line that begins with `By` near the heading."""
+def _author_in_text(elements: PageElements) -> Guess:
+    """Find a line near the heading that begins with `By`."""
     for text in elements.texts_after_heading(25):
         if len(text) <= 90 and begins_with_by(text):
             names = names_in_byline(text)
@@ -81,7 +81,7 @@ def _author_in_text(elements: PageElements) -> Found:
     return NOTHING
 
 
-def guess_date(elements: PageElements) -> Found:
+def guess_date(elements: PageElements) -> Guess:
     for selector in _DATES:
         for node in elements.visible(selector):
             value = _date_of(elements, node)
@@ -109,7 +109,7 @@ def _date_of(elements: PageElements, node: LexborNode) -> str | None:
     return found or (text if is_short else None)
 
 
-def guess_modified(elements: PageElements) -> Found:
+def guess_modified(elements: PageElements) -> Guess:
     for node in elements.page.tree.css(
         "time.updated, time.modified, .updated time, .modified time, .last-updated time, time[itemprop='dateModified']"
     )[:5]:
@@ -131,8 +131,8 @@ def guess_modified(elements: PageElements) -> Found:
     return NOTHING
 
 
-def _stand_together(first: LexborNode, node: LexborNode) -> bool:
-    """True where both are in the same small part of the page."""
+def _are_close(first: LexborNode, node: LexborNode) -> bool:
+    """Return whether both nodes are in the same small part of the page."""
     return bool({each.mem_id for each in _holders(first)} & {each.mem_id for each in _holders(node)})
 
 

@@ -1,4 +1,4 @@
-"""Addresses, telephone numbers and e-mail addresses."""
+"""Guess postal addresses, telephone numbers and e-mail addresses."""
 
 import re
 from collections.abc import Iterator
@@ -6,13 +6,13 @@ from itertools import islice
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.elements import NOTHING, Found, PageElements, describe
+from corral.extract.names.guesses.elements import NOTHING, Guess, PageElements, describe
 from corral.extract.names.guesses.zones import is_beside, is_hidden
 from corral.extract.names.words.dates import find_date
 from corral.extract.page import normalize_space
 
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+")
-_SPOKEN_PHONE = re.compile(
+_LABELLED_PHONE = re.compile(
     r"(?<!\w)(?:tel(?:efon[eo]?|éfono|ephone)?|phone|fon|tél(?:éphone)?|tlf|tfn|puh|тел(?:ефон)?|電話|电话|전화"
     r"|هاتف|ت|טל|טלפון"
     r"|โทร|☎|📞)\.?\s*[:：]?\s*([+(]?\d[\d\s()/.\u00a0–-]{4,20}\d)",
@@ -29,7 +29,7 @@ _ONE_LINE = re.compile(rf"(?:{_STREET_LINE.pattern}),\s*{_TOWN}")
 _MAX_TEXTS = 20_000
 
 
-def guess_email(elements: PageElements) -> Found:
+def guess_email(elements: PageElements) -> Guess:
     nodes = elements.page.tree.css('a[href^="mailto:" i]')[:50]
     for node in sorted(nodes, key=is_beside):
         match = _EMAIL.search((node.attributes.get("href") or "").replace("%40", "@"))
@@ -38,17 +38,19 @@ def guess_email(elements: PageElements) -> Found:
     return NOTHING
 
 
-def guess_phone(elements: PageElements) -> Found:
+def guess_phone(elements: PageElements) -> Guess:
     for node in sorted(elements.page.tree.css('a[href^="tel:" i], a[href^="callto:" i]')[:50], key=is_beside):
         text = elements.page.text_of(node) or ""
         number = (node.attributes.get("href") or "").partition(":")[2].strip()
         found = re.search(r"[+(]?\d[\d\s()/.+-]{4,}\d", text)
         return [found[0] if found is not None else number], "tel"
-    spoken = [(node, match[1]) for node, text in _texts(elements) if (match := _SPOKEN_PHONE.search(text)) is not None]
-    return _first_of_subject(spoken)
+    labelled = [
+        (node, match[1]) for node, text in _texts(elements) if (match := _LABELLED_PHONE.search(text)) is not None
+    ]
+    return _first_of_subject(labelled)
 
 
-def guess_address(elements: PageElements) -> Found:
+def guess_address(elements: PageElements) -> Guess:
     for node in elements.page.tree.css(
         "address, .adr, .address, .adresse, .anschrift, .direccion, .indirizzo, .adres, [class*='postal-address']"
     )[:10]:
@@ -60,7 +62,7 @@ def guess_address(elements: PageElements) -> Found:
 
 
 def _address_lines(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
-    """A street with a number, and on the next line or behind a comma a postal code with a town."""
+    """Yield addresses: a street with a number, then, on the next line or after a comma, a postal code with a town."""
     before = ""
     for node, text in _texts(elements):
         if len(text) <= 120 and _ONE_LINE.fullmatch(text):
@@ -81,6 +83,6 @@ def _texts(elements: PageElements) -> Iterator[tuple[LexborNode, str]]:
                 yield node, text.strip(" ,")
 
 
-def _first_of_subject(found: list[tuple[LexborNode, str]]) -> Found:
+def _first_of_subject(found: list[tuple[LexborNode, str]]) -> Guess:
     best = min(found, key=lambda each: is_beside(each[0].parent), default=None)
     return ([best[1]], "text") if best is not None else NOTHING

@@ -1,4 +1,4 @@
-"""The elements of a page that heuristics look at."""
+"""The elements of a page that heuristics examine."""
 
 import re
 from collections.abc import Iterator
@@ -12,8 +12,8 @@ from corral.extract.names.words.money import find_money
 from corral.extract.names.words.titles import segment_equal
 from corral.extract.page import Page, normalize_space
 
-Found = tuple[list[str], str]  # values, and what they were found by
-NOTHING: Found = ([], "")
+Guess = tuple[list[str], str]  # values, and a short description of where they were found
+NOTHING: Guess = ([], "")
 _MAX_NODES = 200
 _MAX_TRAVERSED = 20_000
 _MAX_TEXTS = 100
@@ -40,15 +40,15 @@ _HEAD = re.compile(
 
 
 class PageElements:
-    """Elements outside of menus, footers and related items, and the texts that follow the heading."""
+    """Elements outside menus, footers and related items, and the texts that follow the heading."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
-        self._repeated: dict[tuple[int, str | None, str], bool] = {}  # by holder, tag and class: items of a list
+        self._repeated: dict[tuple[int, str | None, str], bool] = {}  # by parent, tag and class: are they list items
 
     @lazy_property
     def heading(self) -> LexborNode | None:
-        """The h1 that is about the subject: outside of menus and logos."""
+        """The h1 about the subject: outside menus and logos."""
         found = [node for node in self.page.tree.css("h1")[:20] if self.page.text_of(node) and not is_hidden(node)]
         inner = [node for node in found if not is_site_heading(node)]
         return next((node for node in (*(each for each in inner if not is_beside(each)), *inner, *found)), None) or (
@@ -56,7 +56,7 @@ class PageElements:
         )
 
     def _lesser_heading(self) -> LexborNode | None:
-        """On a page without an h1, the heading that is a part of the <title>."""
+        """Return, for a page without an h1, the heading that is a segment of the <title>."""
         title = self.page.title or ""
         for selector in ("h2, h3", "b, strong, big, [class*='title' i]"):
             found = [
@@ -72,7 +72,7 @@ class PageElements:
 
     @lazy_property
     def sells(self) -> bool:
-        """True where something on the page can be bought."""
+        """Whether something on the page can be bought."""
         for node in self.page.tree.css(
             "button, input[type=submit], input[type=button], form[action*=cart], a.btn, a.button, a[class*=cart],"
             " [class*=add-to-cart]"
@@ -90,7 +90,7 @@ class PageElements:
                 yield node
 
     def is_in_list(self, node: LexborNode) -> bool:
-        """In one of several items that have a link and a price each, or a linked heading each."""
+        """Return whether a node is in one of several items that each have a link and a price, or a linked heading."""
         above: LexborNode | None = node
         for _ in range(9):
             if above is None or above.parent is None or above.tag in ("body", "main", "form"):
@@ -103,13 +103,13 @@ class PageElements:
     def _is_repeated(self, node: LexborNode, parent: LexborNode) -> bool:
         marks = node.attributes.get("class") or ""
         key = (parent.mem_id, node.tag, marks)
-        known = self._repeated.get(key)
-        if known is None:
+        is_item = self._repeated.get(key)
+        if is_item is None:
             alike = (each for each in parent.iter() if each.tag == node.tag)
             first = list(islice((each for each in alike if (each.attributes.get("class") or "") == marks), 6))
-            known = len(first) >= 3 and sum(1 for each in first if self._is_item(each)) >= 3
-            self._repeated[key] = known
-        return known
+            is_item = len(first) >= 3 and sum(1 for each in first if self._is_item(each)) >= 3
+            self._repeated[key] = is_item
+        return is_item
 
     def _is_item(self, node: LexborNode) -> bool:
         if node.css_first("h2 a[href], h3 a[href], h4 a[href], a[href] h2, a[href] h3, a[href] h4") is not None:
@@ -119,11 +119,11 @@ class PageElements:
         text = self.page.text_of(node) or ""
         return len(text) <= _MAX_ITEM_CHARS and bool(find_money(text))
 
-    def texts_after_heading(self, most: int) -> Iterator[str]:
-        """Short texts that follow the heading in the document, outside of menus."""
+    def texts_after_heading(self, limit: int) -> Iterator[str]:
+        """Yield short texts that follow the heading in the document, outside menus."""
         if self.heading is None:
             return
-        yield from self._texts[:most]
+        yield from self._texts[:limit]
 
     @lazy_property
     def _texts(self) -> list[str]:
@@ -156,7 +156,7 @@ class PageElements:
         return not (is_beside(node) or self._is_in_data_table(node) or self.is_in_list(node))
 
     def _is_in_data_table(self, node: LexborNode) -> bool:
-        """In a table that does not hold the heading: one that does is the layout of the page."""
+        """Return whether a node is in a data table: a table around the heading is the layout of the page."""
         above = node.parent
         for _ in range(MAX_LEVELS):
             if above is None or above.mem_id in self._above_heading:
@@ -184,7 +184,7 @@ def describe(selector: str, node: LexborNode | None) -> str:
 
 
 def is_site_heading(node: LexborNode) -> bool:
-    """An h1 that names the site: in the logo, in the head of the page, or as a link to the first page."""
+    """Return whether a heading names the site: in the logo, in the page header, or as a link to the home page."""
     link = node.css_first("a[href]")
     if link is not None and _ROOT.fullmatch(link.attributes.get("href") or ""):
         return True
@@ -210,5 +210,5 @@ def is_inside(node: LexborNode, tags: tuple[str, ...]) -> bool:
 
 
 def _is_part(node: LexborNode | None) -> bool:
-    """True for parts of a page whose own header and footer belong to the subject."""
+    """Return whether the header and footer of an element belong to the subject of the page."""
     return node is not None and node.tag in ("article", "main", "section")

@@ -1,15 +1,15 @@
-"""Images, videos and sound."""
+"""Guess images, videos and audio."""
 
 import re
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.elements import NOTHING, Found, PageElements, is_inside
+from corral.extract.names.guesses.elements import NOTHING, Guess, PageElements, is_inside
 from corral.extract.names.guesses.zones import is_beside
 from corral.extract.names.words.text import fold
 
 
-def guess_image(elements: PageElements) -> Found:
+def guess_image(elements: PageElements) -> Guess:
     link = elements.page.tree.css_first('link[rel="image_src"]')
     if link is not None and link.attributes.get("href"):
         return [elements.page.absolute(link.attributes["href"] or "")], "link:image_src"
@@ -31,15 +31,15 @@ def guess_image(elements: PageElements) -> Found:
     return NOTHING
 
 
-def guess_video(elements: PageElements) -> Found:
+def guess_video(elements: PageElements) -> Guess:
     return _guess_media(elements, "video")
 
 
-def guess_audio(elements: PageElements) -> Found:
+def guess_audio(elements: PageElements) -> Guess:
     return _guess_media(elements, "audio")
 
 
-def _guess_media(elements: PageElements, tag: str) -> Found:
+def _guess_media(elements: PageElements, tag: str) -> Guess:
     for node in elements.page.tree.css(f"{tag}[src], {tag} source[src]")[:10]:
         return [elements.page.absolute(node.attributes.get("src") or "")], tag
     if tag == "video":

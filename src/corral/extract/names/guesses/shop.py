@@ -1,10 +1,10 @@
-"""Prices, ratings and stock of a product page without markup."""
+"""Guess prices, ratings and stock of a product page without structured data."""
 
 import re
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.elements import NOTHING, Found, PageElements, describe
+from corral.extract.names.guesses.elements import NOTHING, Guess, PageElements, describe
 from corral.extract.names.guesses.zones import is_beside, is_old_price
 from corral.extract.names.words.money import find_money
 from corral.extract.names.words.states import availability_of
@@ -36,7 +36,7 @@ _OTHER_AMOUNT = re.compile(
     r"|tax|mwst)",
     re.IGNORECASE,
 )
-# An amount that the word before it says to be another one: `statt 99 €`, `RRP £20`.
+# An amount that the word before it marks as another price: `statt 99 €`, `RRP £20`.
 _OLD_AMOUNT = re.compile(
     r"(?<!\w)(?:uvp|upe|neupreis|statt|bisher|ehem(?:als|\.)?|vorher|rrp|msrp|list price|was|before|instead of"
     r"|reg(?:ular|\.)?"
@@ -73,7 +73,7 @@ _STOCK_NODES = (
 )
 
 
-def guess_price(elements: PageElements) -> Found:
+def guess_price(elements: PageElements) -> Guess:
     for selector in _PRICE_NODES:
         for node in elements.visible(selector):
             if is_old_price(node) or elements.is_in_list(node):
@@ -84,8 +84,8 @@ def guess_price(elements: PageElements) -> Found:
     return _price_in_text(elements)
 
 
-def _price_in_text(elements: PageElements) -> Found:
-    """Near the heading: in any short text where something can be bought, else an amount that stands alone."""
+def _price_in_text(elements: PageElements) -> Guess:
+    """Find a price near the heading: in any short text if something can be bought, else only an amount alone."""
     for text in elements.texts_after_heading(60 if elements.sells else _MAX_TEXTS_TO_LONE_PRICE):
         amounts = find_money(text) if len(text) <= 80 and not _OTHER_AMOUNT.match(text) else []
         if amounts and (elements.sells or len(text) - len(amounts[0]) <= _MAX_CHARS_BESIDE_LONE_PRICE):
@@ -94,7 +94,7 @@ def _price_in_text(elements: PageElements) -> Found:
 
 
 def _current_price(elements: PageElements, node: LexborNode) -> str | None:
-    """Without what is struck through inside it."""
+    """Return the price in an element, without prices that are struck through inside it."""
     text = elements.page.text_of(node) or ""
     if len(text) > 200:
         return None
@@ -112,12 +112,12 @@ def _current_price(elements: PageElements, node: LexborNode) -> str | None:
     bare = re.sub(r"\s+", "", text)
     if re.fullmatch(r"\d[\d.,'’]*[.,]\d{2}|\d{1,7}", bare) is None:
         return None
-    # The sign may stand beside the element of the number.
+    # The currency sign may be beside the element of the number.
     around = elements.page.text_of(node.parent) or ""
     return next(iter(find_money(around)), text) if len(around) <= _MAX_PRICE_CHARS else text
 
 
-def guess_rating(elements: PageElements) -> Found:
+def guess_rating(elements: PageElements) -> Guess:
     for node in elements.page.tree.css(
         "[class*='rating'], [class*='star'], [class*='Rating'], [class*='review'], [class*='bewertung'],"
         " [aria-label], [title]"
@@ -143,13 +143,13 @@ def _search_rating(text: str) -> re.Match[str] | None:
     return _RATING_LAST.search(text) or _RATING.search(text) or _RATING_STARS.search(text)
 
 
-def guess_review_count(elements: PageElements) -> Found:
+def guess_review_count(elements: PageElements) -> Guess:
     for node in elements.page.tree.css(
         "[class*='rating'], [class*='review'], [class*='Review'], [class*='bewert'], a[href*='review'],"
         " a[href*='bewert'], [class*='avis'], [class*='star']"
     )[:200]:
         text = elements.page.text_of(node) or ""
-        # Without the rating itself: `4.2 of 5 128 reviews` has 128 of them.
+        # Remove the rating first: `4.2 of 5 128 reviews` has 128 reviews.
         match = _REVIEWS.search(_RATING.sub(" ", text)) if len(text) <= 160 else None
         if match is not None and not is_beside(node):
             return [match[1]], "text"
@@ -160,7 +160,7 @@ def guess_review_count(elements: PageElements) -> Found:
     return NOTHING
 
 
-def guess_comments_count(elements: PageElements) -> Found:
+def guess_comments_count(elements: PageElements) -> Guess:
     for node in elements.page.tree.css(
         "[class*='comment'], [id*='comment'], [class*='repl'], a[href*='comment'], [class*='kommentar']"
     )[:100]:
@@ -171,7 +171,7 @@ def guess_comments_count(elements: PageElements) -> Found:
     return NOTHING
 
 
-def guess_availability(elements: PageElements) -> Found:
+def guess_availability(elements: PageElements) -> Guess:
     for node in elements.visible(_STOCK_NODES):
         text = elements.page.text_of(node) or ""
         state = availability_of(text) if 0 < len(text) <= 120 and not elements.is_in_list(node) else None

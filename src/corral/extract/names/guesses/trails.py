@@ -1,10 +1,10 @@
-"""Breadcrumbs and tags."""
+"""Guess breadcrumbs and tags."""
 
 import re
 
 from selectolax.lexbor import LexborNode
 
-from corral.extract.names.guesses.elements import NOTHING, Found, PageElements, describe, is_inside
+from corral.extract.names.guesses.elements import NOTHING, Guess, PageElements, describe, is_inside
 
 _TRAILS = (
     'nav[aria-label*="breadcrumb" i], ol[aria-label*="breadcrumb" i], [data-testid*="breadcrumb" i]',
@@ -17,7 +17,7 @@ _TRAILS = (
 _CRUMB_SEPARATOR = re.compile(r"\s*(?:[›»>→⟩/|·•▸▶❯]|&gt;|::)\s*")
 
 
-def guess_breadcrumbs(elements: PageElements) -> Found:
+def guess_breadcrumbs(elements: PageElements) -> Guess:
     for selector in _TRAILS:
         for node in elements.page.tree.css(selector)[:5]:
             crumbs = _crumbs(elements, node)
@@ -42,7 +42,7 @@ def _crumbs(elements: PageElements, node: LexborNode) -> list[str]:
     return [text for text in cleaned if text and len(text) <= 150]
 
 
-def guess_tags(elements: PageElements) -> Found:
+def guess_tags(elements: PageElements) -> Guess:
     for selector in (
         'a[rel~="tag"]',
         ".tags a, .post-tags a, .tag-list a, .entry-tags a, .article-tags a, .tag-links a, .post-tag,"

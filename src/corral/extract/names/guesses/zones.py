@@ -1,4 +1,4 @@
-"""Parts of a page that are about something else: menus, footers, related items, comments."""
+"""Recognise parts of a page that are not about its subject: menus, footers, related items, comments."""
 
 import re
 
@@ -29,7 +29,7 @@ _OLD_PRICE = re.compile(
 )
 
 _MAX_MARK_CHARS = 200
-# Pages made by people are less deep. Each element is looked at with what holds it.
+# Limits the walk over the ancestors of an element: real pages are less deep.
 MAX_LEVELS = 200
 
 
@@ -39,7 +39,7 @@ def marks_of(node: LexborNode) -> str:
 
 
 def is_beside(node: LexborNode | None) -> bool:
-    """True inside a part that is not about the subject of the page."""
+    """Return whether a node is in a part that is not about the subject of the page."""
     for _ in range(MAX_LEVELS):
         if node is None or node.tag in ("body", "html", "main"):
             return False
@@ -61,7 +61,7 @@ def is_hidden(node: LexborNode | None) -> bool:
 
 
 def is_old_price(node: LexborNode | None, levels: int = 4) -> bool:
-    """Struck through, or named as the price before, a saving, or the costs of delivery."""
+    """Return whether a price is struck through, or named as an old price, a saving, or a delivery cost."""
     while node is not None and levels and node.tag not in ("body", "main"):
         if node.tag in _STRUCK or _OLD_PRICE.search(marks_of(node)):
             return True

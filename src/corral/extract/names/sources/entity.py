@@ -15,7 +15,7 @@ _MAX_PATH_VALUES = 1_000
 
 
 class Entity:
-    """One thing. Properties are found by their name in small letters; the spelling of the page is kept for display."""
+    """One thing. Property names are looked up in lower case; the spelling of the page is stored for display."""
 
     __slots__ = ("identity", "node", "parent", "properties", "source", "spellings", "types", "via")
 
@@ -25,7 +25,7 @@ class Entity:
         self.identity = identity
         self.properties: dict[str, list[Value]] = {}
         self.spellings: dict[str, str] = {}
-        self.node: LexborNode | None = None  # where it stands, of what is written in elements
+        self.node: LexborNode | None = None  # its element, if its syntax uses elements
         self.parent: Entity | None = None
         self.via: str | None = None  # the key of the property by which the parent holds it
 
@@ -64,7 +64,7 @@ class Entity:
             above = above.parent
 
     def follow(self, path: str) -> Iterator[tuple[Value, str]]:
-        """The values at `offers.price`, each with the path as the page spells it."""
+        """Yield the values at a path such as `offers.price`, each with the path as the page spells it."""
         reached: list[tuple[Value, str]] = [(self, self.type_name)]
         for key in path.split("."):
             reached = [

@@ -1,4 +1,4 @@
-"""The text of a value of an entity under a name: a price of an offer, an address, the name of an author."""
+"""Render a value of an entity as text, by the name of the field: a price, an address, the name of an author."""
 
 from corral.extract.names.sources.entity import Entity, Value
 from corral.extract.names.words.text import clean_value
@@ -10,7 +10,7 @@ _MAX_DEPTH = 4
 
 
 def texts_of(name: str, value: Value) -> list[str]:
-    """None where the value says nothing under this name."""
+    """Return the texts of a value for a name; an empty list if it has none."""
     if isinstance(value, str):
         return [value]
     if name in _URL_NAMES:
@@ -38,10 +38,10 @@ def _first_of(value: Entity, *keys: str) -> list[str]:
 
 
 def _address(value: Entity) -> list[str]:
-    """`Street 1, 10115 Berlin, Region, Country` of an address, or of the place that has it."""
-    held = value.entities("address")
-    if held:
-        return _address(held[0])
+    """Return an address, or that of a place, as `Street 1, 10115 Berlin, Region, Country`."""
+    nested_entities = value.entities("address")
+    if nested_entities:
+        return _address(nested_entities[0])
     plain_address = value.texts("address")
     if plain_address:
         return plain_address[:1]
@@ -56,7 +56,7 @@ def _address(value: Entity) -> list[str]:
 
 
 def _location(value: Entity) -> list[str]:
-    """The name of a place; its address where it has no name."""
+    """Return the name of a place, else its address."""
     return _first_of(value, "name") or _address(value)
 
 
@@ -64,7 +64,7 @@ def _job_location(value: Entity) -> list[str]:
     for each in (*value.entities("address"), value):
         town = [text for key in ("addresslocality", "addressregion") for text in each.texts(key)[:1]]
         country = each.first("addresscountry") or next(
-            (text for one in each.entities("addresscountry") for text in name_of(one)), None
+            (text for entity in each.entities("addresscountry") for text in name_of(entity)), None
         )
         parts = [*town, *([country] if country else [])]
         if parts:
@@ -73,9 +73,9 @@ def _job_location(value: Entity) -> list[str]:
 
 
 def _amount(value: Entity) -> list[str]:
-    """`40000 - 50000 EUR YEAR` of a salary."""
-    held = value.entities("value")
-    inner = held[0] if held else value
+    """Return a salary as `40000 - 50000 EUR YEAR`."""
+    nested_entities = value.entities("value")
+    inner = nested_entities[0] if nested_entities else value
     low, high = inner.first("minvalue"), inner.first("maxvalue")
     amount = (
         f"{low} - {high}"
@@ -92,7 +92,7 @@ def _amount(value: Entity) -> list[str]:
 
 
 def _steps(value: Entity, depth: int = 0) -> list[str]:
-    """The texts of steps, those of sections in their order."""
+    """Return the texts of steps, including those inside sections, in order."""
     inner = value.entities("itemlistelement") or value.entities("steps") or value.entities("step")
     texts = value.texts("itemlistelement")
     if (inner or texts) and depth < _MAX_DEPTH:
@@ -101,7 +101,7 @@ def _steps(value: Entity, depth: int = 0) -> list[str]:
 
 
 def _count(value: Entity) -> list[str]:
-    """Of the counters of interactions only those that count comments."""
+    """Return the value of an interaction counter if it counts comments."""
     kind = " ".join(
         value.texts("interactiontype") + [name for each in value.entities("interactiontype") for name in each.types]
     )

@@ -1,4 +1,4 @@
-"""JSON-LD: blocks, lists, `@graph`, references by `@id`, nesting."""
+"""Read JSON-LD: blocks, lists, `@graph`, references by `@id`, nesting."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ _SELECTOR = 'script[type^="application/ld+json" i]'
 
 
 def read_json_ld(page: Page) -> list[Entity]:
-    """All entities, each before the ones inside it, in document order."""
+    """Return all entities in document order, each before those inside it."""
     if b"ld+json" not in page.source:
         return []
     reader = _Reader()
@@ -32,8 +32,8 @@ class _Reader:
 
     def read_document(self, document: Any, depth: int = 0) -> None:
         if isinstance(document, list) and depth < _MAX_DEPTH:
-            for each in document:
-                self.read_document(each, depth + 1)
+            for entry in document:
+                self.read_document(entry, depth + 1)
         elif isinstance(document, dict):
             graph = document.get("@graph")
             if isinstance(graph, list | dict) and depth < _MAX_DEPTH:
@@ -47,11 +47,11 @@ class _Reader:
         identity = document.get("@id")
         identity = identity if isinstance(identity, str) and identity else None
         entity = Entity(SOURCE, _types(document.get("@type", document.get("type"))), identity)
-        known = self._by_id.get(identity) if identity else None
-        if known is not None and (not known.types or not entity.types or known.types == entity.types):
-            # The same thing described in two places: what the first lacks is added.
-            known.types = known.types or entity.types
-            entity = known
+        earlier = self._by_id.get(identity) if identity else None
+        if earlier is not None and (not earlier.types or not entity.types or earlier.types == entity.types):
+            # The same entity again: add the properties that the first description lacks.
+            earlier.types = earlier.types or entity.types
+            entity = earlier
         else:
             self._entities.append(entity)
             if identity:
@@ -65,8 +65,8 @@ class _Reader:
     def _add(self, entity: Entity, name: str, value: Any, depth: int) -> None:
         if isinstance(value, list):
             if depth < _MAX_DEPTH:
-                for each in value:
-                    self._add(entity, name, each, depth + 1)
+                for entry in value:
+                    self._add(entity, name, entry, depth + 1)
         elif isinstance(value, dict):
             self._add_object(entity, name, value, depth)
         elif (text := _scalar(value)) is not None:
@@ -83,7 +83,7 @@ class _Reader:
             entity.add(name, nested)
 
     def finish(self) -> list[Entity]:
-        """References lead to what they name, wherever that stands; else they are the address itself."""
+        """Resolve references by `@id` and return all entities. An unresolved reference stays a text."""
         for entity, name, identity in self._references:
             entity.add(name, self._by_id.get(identity, identity))
         return self._entities

@@ -1,4 +1,4 @@
-"""JSON as pages write it: with comments, trailing commas, entities, CDATA and raw line breaks."""
+"""Parse JSON as pages write it: with comments, trailing commas, entities, CDATA and raw line breaks."""
 
 import html
 import json
@@ -10,7 +10,7 @@ _WRAPPING = re.compile(
     r"^\s*(?:<!--|//\s*<!\[CDATA\[|/\*\s*<!\[CDATA\[\s*\*/|<!\[CDATA\[)|(?:-->|//\s*\]\]>|/\*\s*\]\]>\s*\*/"
     r"|\]\]>)\s*;?\s*$"
 )
-# A string is matched first, so that what looks like a comment inside it is left alone.
+# Strings are matched first, so that comment signs inside them are left alone.
 _STRING_OR_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|/\*.*?\*/|//[^\n\r]*', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'("(?:[^"\\]|\\.)*")|,(?=\s*[}\]])', re.DOTALL)
 _BAD_ESCAPE = re.compile(r'\\(?![\\/"bfnrtu])')
@@ -20,7 +20,7 @@ _MAX_QUOTES = 100_000
 
 
 def load_json(text: str) -> list[Any]:
-    """The documents of one block; none where it cannot be read."""
+    """Return the documents of one block; an empty list if it cannot be parsed."""
     if len(text) > _MAX_CHARS:
         return []
     text = text.strip().strip("\ufeff").rstrip(";").strip()
@@ -49,13 +49,13 @@ def _unwrap(text: str) -> str:
 
 
 def _unescape(text: str) -> str:
-    """Only where the quotes of the JSON themselves are escaped: else an entity belongs to a value."""
+    """Resolve entities only if the quotes of the JSON itself are escaped; otherwise they belong to values."""
     return html.unescape(text) if re.match(r"\s*[\[{]\s*&(?:quot|#34|#x22);", text) else text
 
 
 def _drop_comments(text: str) -> str:
     if text.count("/*") > _MAX_COMMENTS or text.count('"') > _MAX_QUOTES:
-        return text  # each open comment or string is searched to the end
+        return text  # the pattern would scan to the end for each unclosed comment or string
     text = _STRING_OR_COMMENT.sub(lambda match: match[1] or " ", text)
     return _TRAILING_COMMA.sub(lambda match: match[1] or "", text)
 
@@ -65,16 +65,18 @@ def _fix_escapes(text: str) -> str:
 
 
 def _parse_several(text: str) -> list[Any]:
-    """Objects one after the other, and what can be read before the first fault."""
+    """Return the documents that follow one another, up to the first error."""
     decoder = json.JSONDecoder(strict=False)
     found: list[Any] = []
-    at = 0
-    while at < len(text) and len(found) < _MAX_BLOCKS:
-        start = min((place for place in (text.find("{", at), text.find("[", at)) if place >= 0), default=-1)
+    position = 0
+    while position < len(text) and len(found) < _MAX_BLOCKS:
+        start = min(
+            (offset for offset in (text.find("{", position), text.find("[", position)) if offset >= 0), default=-1
+        )
         if start < 0:
             break
         try:
-            document, at = decoder.raw_decode(text, start)
+            document, position = decoder.raw_decode(text, start)
         except (ValueError, RecursionError):
             break
         found.append(document)

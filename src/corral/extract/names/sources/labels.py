@@ -1,4 +1,4 @@
-"""Labels with their values: definition lists, tables of two columns, and labels in running text."""
+"""Read labels with their values: definition lists, two-column tables, and labels in running text."""
 
 import re
 from collections.abc import Iterator
@@ -31,9 +31,9 @@ _LABEL_TAGS = frozenset(("b", "strong", "label", "em", "i", "span", "small", "u"
 _LESSER = frozenset(("h3", "h4", "h5", "h6"))
 _MAX_VALUE_BELOW_HEADING = 100
 _HEADINGS = "h2, h3, h4, h5, h6, summary, legend, caption"
-# Names whose values are paragraphs or lists below a heading.
-# Of these, a list below a heading is better than a text behind a label.
+# For these names, a list below a heading is better than a text after a label.
 _LISTS = frozenset(("ingredients", "instructions"))
+# Names whose values are paragraphs or lists below a heading.
 _BELOW_HEADINGS = frozenset(("description", "ingredients", "instructions", "opening_hours", "address", "tags"))
 
 
@@ -42,7 +42,7 @@ class LabelRow:
     kind: str  # table, dl, label, heading
     label: str
     values: tuple[str, ...]
-    node: LexborNode  # what holds the value
+    node: LexborNode  # the element with the value
     is_beside: bool
 
     @property
@@ -64,15 +64,15 @@ class Labels:
                 self._by_name.setdefault(name, []).append(row)
 
     def find(self, name: str, key: str) -> list[LabelRow]:
-        """Rows with exactly this label before those whose label means it; what is beside the subject last."""
+        """Return rows with exactly this label, then those whose label means the name; rows beside the subject last."""
         found = {id(row): row for row in (*self._by_label.get(key, ()), *self._by_name.get(name, ()))}
         return sorted(found.values(), key=lambda row: (row.is_beside, name in _LISTS and row.kind != "heading"))
 
     def _row(self, kind: str, label: str | None, node: LexborNode, values: list[str]) -> Iterator[LabelRow]:
         label = (label or "").strip(" :：*•·–—-\u00a0")
-        kept = tuple(value for value in values if value)
-        if label and kept and len(label) <= _MAX_LABEL_CHARS and plain(label) and not is_hidden(node):
-            yield LabelRow(kind, label, kept, node, is_beside(node))
+        texts = tuple(value for value in values if value)
+        if label and texts and len(label) <= _MAX_LABEL_CHARS and plain(label) and not is_hidden(node):
+            yield LabelRow(kind, label, texts, node, is_beside(node))
 
     def _definitions(self) -> Iterator[LabelRow]:
         for term in self._page.tree.css("dt")[:_MAX_NODES]:
@@ -101,7 +101,7 @@ class Labels:
         text = self._page.text_of(label)
         if text and len(text) <= _MAX_LABEL_CHARS and label.css_first("table") is None:
             found = self._list_texts(value)
-            # `Name | Price` heads a table of data: both are labels.
+            # `Name | Price` is the head of a data table: both are labels.
             is_head = (
                 label.tag == value.tag and len(found) == 1 and bool(names_of_label(text) and names_of_label(found[0]))
             )
@@ -109,7 +109,7 @@ class Labels:
                 yield from self._row("table", text, value, found)
 
     def _single_data_row(self, row: LexborNode, cells: list[LexborNode]) -> Iterator[LabelRow]:
-        """A head of labels above the only row of values."""
+        """Yield the pairs of a table with a head of labels and a single row of values."""
         following = _only_row_after(row)
         if following is None:
             return
@@ -119,7 +119,7 @@ class Labels:
                 yield from self._row("table", self._page.text_of(label), value, self._list_texts(value))
 
     def _list_texts(self, node: LexborNode) -> list[str]:
-        """The entries of a list in the value, or its whole text."""
+        """Return the entries of a list inside a node, else its whole text."""
         entries = node.css("li")
         if entries:
             return [text for entry in entries[:500] if (text := self._page.text_of(entry))]
@@ -149,7 +149,7 @@ class Labels:
             yield from self._read_text(node, parent, pieces[-1])
 
     def _read_piece(self, parent: LexborNode, text: str) -> Iterator[LabelRow]:
-        """One of several labels with values in a line."""
+        """Yield one of several labels with values in a line."""
         match = _LABELLED.match(text)
         if match is not None and match[2] and len(match[1].split()) <= 6:
             yield from self._row("label", match[1], parent, [match[2]])
@@ -166,12 +166,16 @@ class Labels:
         elif len(text) <= 40 and names_of_label(text) and self._is_label_element(parent, text):
             yield from self._value_after(text, node, parent)
         else:
-            nxt = node.next if node.next is not None else parent.next if parent.tag in _LABEL_TAGS else None
-            if nxt is not None and len(text) <= 40 and (nxt.text(deep=True) or "").lstrip().startswith((":", "：")):
+            following = node.next if node.next is not None else parent.next if parent.tag in _LABEL_TAGS else None
+            if (
+                following is not None
+                and len(text) <= 40
+                and (following.text(deep=True) or "").lstrip().startswith((":", "："))
+            ):
                 yield from self._value_after(text, node, parent)
 
     def _is_label_element(self, parent: LexborNode, text: str) -> bool:
-        """An element that holds only a known label, and looks like one: by its tag, its class, or as one of a pair."""
+        """Return whether an element holds only a known label and looks like one: by tag, class, or as one of a pair."""
         if self._page.text_of(parent) != text:
             return False
         if parent.tag in ("b", "strong", "label") or _LABEL_CLASS.search(marks_of(parent)):
@@ -202,10 +206,10 @@ class Labels:
             if values and len(values[0]) <= _MAX_VALUE_CHARS:
                 yield from self._row("label", label, following, values)
 
-    def _element_after(self, block: LexborNode | None, most_chars: int) -> LexborNode | None:
-        """The element behind a label; that behind its holder, where the holder has no other text."""
+    def _element_after(self, block: LexborNode | None, max_chars: int) -> LexborNode | None:
+        """Return the element after a label, or after its parent if the parent has no other text."""
         for _ in range(4):
-            if block is None or not 0 < len(self._page.text_of(block) or "") <= most_chars:
+            if block is None or not 0 < len(self._page.text_of(block) or "") <= max_chars:
                 return None
             following = _next_element(block)
             if following is not None:
@@ -214,7 +218,7 @@ class Labels:
         return None
 
     def _text_after(self, node: LexborNode) -> str:
-        """The text behind a node up to the end of its line."""
+        """Return the text after a node up to the end of its line."""
         pieces: list[str] = []
         size = 0
         following = node.next
@@ -248,7 +252,7 @@ class Labels:
                 yield from self._row("heading", text, node, values)
 
     def _below(self, heading: LexborNode) -> tuple[list[str], LexborNode | None]:
-        """The lists below a heading up to the next one; else its paragraphs."""
+        """Return the texts of the lists below a heading up to the next one, else of its paragraphs."""
         holder = heading
         for _ in range(3):
             parts = list(_siblings_below(holder))
@@ -281,7 +285,7 @@ def _next_element(node: LexborNode) -> LexborNode | None:
 
 
 def _only_row_after(head: LexborNode) -> LexborNode | None:
-    """The second row of a table that has two and begins with this one."""
+    """Return the second row of a table that has two rows and begins with this one."""
     table = head.parent
     while table is not None and table.tag in ("thead", "tbody"):
         table = table.parent

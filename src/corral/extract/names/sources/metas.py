@@ -1,4 +1,4 @@
-"""Meta elements: OpenGraph, Twitter cards, Dublin Core, citations, plain names."""
+"""Read meta elements: OpenGraph, Twitter cards, Dublin Core, citations, plain names."""
 
 import re
 
@@ -10,14 +10,14 @@ _OPEN_GRAPH = ("og:", "article:", "product:", "book:", "profile:", "video:", "mu
 _DUBLIN_CORE = ("dc.", "dcterms.", "dc:", "dcterms:")
 
 
-# A scheme that says which of several dates or contributors a value is.
+# Schemes that tell several dates or contributors apart.
 _ROLES = {
     role.lower(): f".{role}" for role in ("inventor", "assignee", "dateSubmitted", "dateAccepted", "dateReceived")
 }
 
 
 class Metas:
-    """The values of each name, in document order. Names are in small letters, `dc.date` whatever the separator."""
+    """The values of each name, in document order. Names are in lower case; `dc:date` and `dc_date` are `dc.date`."""
 
     def __init__(self, page: Page) -> None:
         self._values: dict[str, list[str]] = {}
@@ -39,7 +39,7 @@ class Metas:
             values.append(value)
 
     def _read_twitter_labels(self) -> None:
-        """`twitter:label1` names what `twitter:data1` holds."""
+        """Pair `twitter:label1` with its value, `twitter:data1`, and so on."""
         self.labels: list[tuple[str, str]] = []
         for number in "1234":
             label, value = self.get(f"twitter:label{number}"), self.get(f"twitter:data{number}")
@@ -56,7 +56,7 @@ class Metas:
         return f"{kind_of(name)}:{self._spellings.get(name, name)}"
 
     def names_like(self, key: str) -> list[str]:
-        """Names that are the key, as a whole or behind their last separator."""
+        """Return the names that equal the key, as a whole or after their last separator."""
         return [name for name in self._values if key in (plain(name), plain(re.split(r"[:.]", name)[-1]))]
 
 

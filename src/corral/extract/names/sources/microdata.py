@@ -1,4 +1,4 @@
-"""Microdata: itemscope, itemprop, itemref."""
+"""Read microdata: itemscope, itemprop, itemref."""
 
 from selectolax.lexbor import LexborNode
 
@@ -12,7 +12,7 @@ _MAX_NODES = 10_000
 _MAX_REFERENCES = 100
 _URL_OF = {"link": "href", "img": "src", "audio": "src", "video": "src", "source": "src", "embed": "src"}
 _URL_OF |= {"iframe": "src", "track": "src", "object": "data"}
-# Properties whose value is the address of a link. Elsewhere pages mean its text, as in <a itemprop="author">.
+# Properties whose value is the URL of a link. For others, pages mean its text, as in <a itemprop="author">.
 _ADDRESSES = frozenset(
     [
         "url",
@@ -63,7 +63,7 @@ def read_microdata(page: Page) -> list[Entity]:
 
 
 def find_once(page: Page, selector: str) -> list[LexborNode]:
-    """Each element once, also where several parts of the selector match it."""
+    """Return each matching element once, even if several parts of the selector match it."""
     return list({node.mem_id: node for node in page.tree.css(selector)}.values())
 
 
@@ -73,15 +73,15 @@ def _add(page: Page, owner: Entity, name: str, node: LexborNode, scopes: dict[in
         if nested is not owner:
             owner.add(name, nested)
             if not nested.properties:
-                _keep_text(page, nested, node)
+                _name_by_text(page, nested, node)
         return
     value = value_of(page, node, name.lower() in _ADDRESSES)
     if value:
         owner.add(name, value)
 
 
-def _keep_text(page: Page, nested: Entity, node: LexborNode) -> None:
-    """A scope without properties, `<span itemprop="author" itemscope>Jane</span>`, is named by its text."""
+def _name_by_text(page: Page, nested: Entity, node: LexborNode) -> None:
+    """Use the text as the name of a scope without properties: `<span itemprop="author" itemscope>Jane</span>`."""
     if len(node.css("[itemprop]")) <= 1:  # itself
         value = clean_value(node.attributes.get("content")) or page.text_of(node)
         if value:
@@ -120,7 +120,7 @@ def _scope_above(node: LexborNode, scopes: dict[int, Entity]) -> Entity | None:
 
 
 def _owners_by_reference(page: Page, nodes: list[LexborNode], scopes: dict[int, Entity]) -> dict[int, Entity]:
-    """For each property that `itemref` gives to a scope elsewhere, that scope."""
+    """Return the scope of each element that an `itemref` elsewhere refers to."""
     owners: dict[int, Entity] = {}
     for node in [node for node in nodes if node.attributes.get("itemref")][:_MAX_REFERENCES]:
         for name in (node.attributes.get("itemref") or "").split()[:20]:
@@ -129,9 +129,9 @@ def _owners_by_reference(page: Page, nodes: list[LexborNode], scopes: dict[int, 
             if scope is None or root is None:
                 continue
             inside = [root, *root.css("[itemprop]")]
-            for each in inside[:_MAX_NODES]:
-                if "itemprop" in each.attributes and _is_outermost(each, root, scopes):
-                    owners[each.mem_id] = scope
+            for element in inside[:_MAX_NODES]:
+                if "itemprop" in element.attributes and _is_outermost(element, root, scopes):
+                    owners[element.mem_id] = scope
     return owners
 
 
@@ -141,7 +141,7 @@ def _by_id(page: Page, name: str) -> LexborNode | None:
 
 
 def _is_outermost(node: LexborNode, root: LexborNode, scopes: dict[int, Entity]) -> bool:
-    """Not inside another scope below the referred element."""
+    """Return whether a node is not inside another scope below the referenced element."""
     if node.mem_id == root.mem_id:
         return True
     above = node.parent

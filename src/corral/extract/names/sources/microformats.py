@@ -1,4 +1,4 @@
-"""Microformats 2: h-entry, h-product, h-card, h-event, h-recipe."""
+"""Read microformats 2: h-entry, h-product, h-card, h-event, h-recipe."""
 
 from selectolax.lexbor import LexborNode
 

@@ -1,4 +1,4 @@
-"""RDFa: vocab, prefix, typeof, property, resource, content; and `rel` where it names a property."""
+"""Read RDFa: vocab, prefix, typeof, property, resource, content; and `rel` if it names a property."""
 
 from selectolax.lexbor import LexborNode
 
@@ -9,7 +9,7 @@ from corral.extract.page import Page
 
 SOURCE = "rdfa"
 _MAX_NODES = 10_000
-# What meta elements use `property` for. It is read as OpenGraph, not as RDFa.
+# Prefixes of OpenGraph in `property` of meta elements, which are not RDFa.
 _OPEN_GRAPH = frozenset(
     [
         "og",
@@ -27,7 +27,7 @@ _OPEN_GRAPH = frozenset(
         "restaurant",
     ]
 )
-# Words of older vocabularies, in those of schema.org.
+# Terms of older vocabularies, and the properties of schema.org for them.
 _OLDER = {
     "dc:title": "headline",
     "dcterms:title": "headline",
@@ -99,7 +99,7 @@ def read_rdfa(page: Page) -> list[Entity]:
 
 
 def _is_rdfa(node: LexborNode) -> bool:
-    """Not a meta element of OpenGraph."""
+    """Return whether a node is RDFa and not a meta element of OpenGraph."""
     if node.tag != "meta":
         return True
     name = node.attributes.get("property") or ""
@@ -112,8 +112,8 @@ def _identity(page: Page, node: LexborNode) -> str | None:
 
 
 def _scope_of(page: Page, node: LexborNode, scopes: dict[int, Entity], by_id: dict[str, Entity]) -> Entity | None:
-    """The subject of a property: what `about` names, else the nearest `typeof` or `resource` around it."""
-    # Beside `typeof`, `about` names the new entity.
+    """Return the subject of a property: the entity of `about`, else of the nearest `typeof` or `resource` above."""
+    # On an element with `typeof`, `about` is the identity of the new entity.
     about = node.attributes.get("about") if "typeof" not in node.attributes else None
     if about and page.absolute(about) in by_id:
         return by_id[page.absolute(about)]
@@ -147,7 +147,7 @@ def _add(page: Page, owner: Entity, name: str, node: LexborNode, scopes: dict[in
 
 
 def _chain(page: Page, node: LexborNode, scopes: dict[int, Entity], by_id: dict[str, Entity]) -> None:
-    """`<div rel="gr:hasPriceSpecification"><div typeof=…>`: the entity is a property of what holds the `rel`."""
+    """Add an entity to the owner of a `rel` around it: `<div rel="gr:hasPriceSpecification"><div typeof=…>`."""
     above = node.parent
     while above is not None and above.mem_id not in scopes:
         rel = above.attributes.get("rel") or ""

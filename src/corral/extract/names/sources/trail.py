@@ -1,4 +1,4 @@
-"""Breadcrumb lists in structured data."""
+"""Read breadcrumb lists from structured data."""
 
 from collections.abc import Iterator, Sequence
 

@@ -1,4 +1,4 @@
-"""Other words for the same name, without separators and in small letters. Labels in other languages: label_words."""
+"""Synonyms of names, without separators and in lower case. Labels in other languages are in label_words."""
 
 _WORDS: dict[str, str] = {
     "title": "pagetitle headline name productname producttitle articletitle itemname itemtitle jobtitle"

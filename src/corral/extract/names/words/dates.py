@@ -1,4 +1,4 @@
-"""Dates as people write them in many languages. They are found here, not parsed."""
+"""Find dates as people write them in many languages, without parsing them."""
 
 import re
 

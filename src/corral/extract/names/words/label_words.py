@@ -336,7 +336,7 @@ def _fold_accents(text: str) -> str:
 
 
 def _build() -> dict[str, tuple[str, ...]]:
-    """By label, the names it may stand for: `Ort` is a location and a city."""
+    """Return, by label, the names it may stand for: `Ort` is a location and a city."""
     table: dict[str, list[str]] = {}
     for name, words in (*_WORDS.items(), *MORE_LABELS.items()):
         for word in words.split("|"):
@@ -353,6 +353,6 @@ LABELS: dict[str, tuple[str, ...]] = _build()
 
 
 def names_of_label(label: str) -> tuple[str, ...]:
-    """`Price (incl. VAT)` is a price, like `Price`."""
+    """Return the names that a label stands for; `Price (incl. VAT)` is a price, like `Price`."""
     found = LABELS.get(plain(label), ())
     return found or LABELS.get(plain(_BRACKETS.sub("", label)), ())

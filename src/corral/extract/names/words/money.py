@@ -1,4 +1,4 @@
-"""Prices in text, and the currency that they are written in."""
+"""Find prices in text, and their currencies."""
 
 import re
 
@@ -30,14 +30,14 @@ _MARK_PATTERNS = [
 
 
 def find_money(text: str) -> list[str]:
-    """Amounts with a currency, as they are written."""
+    """Return the amounts with a currency, as written."""
     if not any(char.isdigit() for char in text):
         return []
     return [match[0].strip() for match in _MONEY.finditer(text)]
 
 
 def currency_in(text: str, context: TypeContext) -> str | None:
-    """The ISO code of the currency that a price is written in."""
+    """Return the ISO code of the currency of a price."""
     code = _CODE.search(text)
     if code is not None:
         return code[1]

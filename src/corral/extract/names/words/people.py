@@ -1,4 +1,4 @@
-"""Names of authors in bylines: without `By`, dates and titles; several of them apart."""
+"""Extract the names of authors from bylines: without `By`, dates and job titles, split into single names."""
 
 import re
 
@@ -35,7 +35,7 @@ _CUT = re.compile(
     re.IGNORECASE,
 )
 _BETWEEN = re.compile(r"\s+(?:and|und|et|og|och|ve|oraz|with|avec|и|та)\s+|\s*&\s*|\s*;\s*|\s*、\s*|\s*／\s*")
-# Short words that are also parts of names: they part names only where full names stand on both sides.
+# Short words that are also parts of names: they separate names only between full names.
 _SHORT_BETWEEN = re.compile(r"\s+(?:y|e|i|a|en|ja|u)\s+")
 _MAX_NAME_CHARS = 60
 _MAX_NAMES = 100
@@ -53,7 +53,7 @@ def is_name(text: str) -> bool:
 
 
 def split_names(text: str) -> list[str]:
-    """`Jane Doe, John Roe and Ann Poe` are three names, `Doe, Jane` is one."""
+    """Split a list of names: `Jane Doe, John Roe and Ann Poe` are three names, `Doe, Jane` is one."""
     text = _BY.sub("", text.strip()).strip()
     parts = [part.strip(" ,") for part in _BETWEEN.split(text)]
     # `Salt and Straw` is one name: names of people have two words or more on each side.
@@ -64,7 +64,7 @@ def split_names(text: str) -> list[str]:
     for part in parts:
         pieces = [piece.strip() for piece in re.split(r"\s*[,，]\s*", part) if piece.strip()]
         are_names = len(pieces) > 1 and all(_is_full_name(piece) for piece in pieces)
-        # In a list that ends with `and`, the commas before it part names as well.
+        # In a list that ends with `and`, commas separate names, too.
         is_list = len(parts) > 1 and len(pieces) > 1 and all(len(piece.split()) > 1 for piece in pieces)
         names += pieces if are_names or (is_list and all(map(is_name, pieces))) else [part]
     return [name for name in names if name][:_MAX_NAMES]
@@ -111,7 +111,7 @@ _PARTICLES = frozenset(
 
 
 def names_in_byline(text: str) -> list[str]:
-    """The names of a line that may hold more: `By Jane Doe on 3 May · 5 min read`."""
+    """Return the names in a line that may have more text: `By Jane Doe on 3 May · 5 min read`."""
     rest = _WEEKDAY.sub("", _NEXT_ROLE.sub("", _BY.sub("", text.strip())))
     date = DATE.search(rest)
     rest = rest[: date.start()] if date is not None else rest
@@ -119,12 +119,12 @@ def names_in_byline(text: str) -> list[str]:
     if cut is not None and cut.start() > 0:
         rest = rest[: cut.start()]
     found = [name for name in split_names(rest.strip(" ,:-")) if is_name(name)]
-    # A nickname is one word; several small words are a sentence.
+    # A nickname is one word; several words in lower case are a sentence.
     return [name for name in found if len(name.split()) == 1 or is_spoken_name(name)]
 
 
 def is_spoken_name(text: str) -> bool:
-    """Looks like a name and not like the rest of a sentence: capitals, or a script without them."""
+    """Return whether a text looks like a name, not like part of a sentence: capitals, or a script without them."""
     words = text.split()
     if not is_name(text) or len(words) > 5 or text[-1:] in ".!?>":
         return False
@@ -134,5 +134,5 @@ def is_spoken_name(text: str) -> bool:
 
 
 def begins_with_by(text: str) -> bool:
-    """`By Jane Doe`, or a name with the word for a reporter behind it."""
+    """Return whether a text begins with `By`, or is a name with the word for a reporter."""
     return _BY.match(text.strip()) is not None or _REPORTER.fullmatch(text.strip()) is not None

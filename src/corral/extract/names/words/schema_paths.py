@@ -1,6 +1,6 @@
-"""Where each name is found: paths in entities, and names of meta elements, the best first."""
+"""The sources of each name: paths in entities, and names of meta elements, the best first."""
 
-# Paths of schema.org in small letters, from the main entity on.
+# Paths of schema.org properties in lower case, from the main entity on.
 _OFFERS = (
     "offers",
     "offers.offers",

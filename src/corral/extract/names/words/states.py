@@ -36,7 +36,7 @@ _OPEN_GRAPH = {
     "yes": "InStock",
     "no": "OutOfStock",
 }
-# The words for being out of stock often hold those for being in stock: they are looked for first.
+# Phrases for "out of stock" often contain those for "in stock", so they come first.
 _PHRASES: tuple[tuple[str, str], ...] = (
     (
         "OutOfStock",
@@ -100,7 +100,7 @@ _CONDITIONS = {
 
 
 def availability_of(text: str) -> str | None:
-    """`https://schema.org/InStock`, `in stock` and `Auf Lager` are InStock."""
+    """Return the term of schema.org: InStock for `https://schema.org/InStock`, `in stock` and `Auf Lager`."""
     word = re.sub(r"[\W_]+", "", text.rstrip("/").rpartition("/")[2]).lower()
     found = _TERMS.get(word) or _OPEN_GRAPH.get(word)
     if found is not None:
@@ -109,6 +109,6 @@ def availability_of(text: str) -> str | None:
 
 
 def condition_of(text: str) -> str:
-    """The term of schema.org where it is one, else the text of the page."""
+    """Return the term of schema.org if the text is one, else the text itself."""
     word = text.rstrip("/").rpartition("/")[2].lower()
     return _CONDITIONS.get(word, text)

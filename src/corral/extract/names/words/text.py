@@ -1,4 +1,4 @@
-"""Small helpers for text that several sources use."""
+"""Text helpers that several sources share."""
 
 import html
 import re
@@ -12,17 +12,17 @@ _ZERO_WIDTH = dict.fromkeys(map(ord, "\u200b\u200e\u200f\u2060\ufeff\u00ad"))
 
 
 def plain(name: str) -> str:
-    """`published_at`, `publishedAt` and `published at` are the same name."""
+    """Return a name without separators in lower case: `published_at`, `publishedAt` and `published at` are equal."""
     return _NOT_ALNUM.sub("", name).lower()
 
 
 def local_name(name: str) -> str:
-    """`http://schema.org/Product` and `schema:Product` are `Product`."""
+    """Return the local part of a name: `Product` of `http://schema.org/Product` and `schema:Product`."""
     return name.rstrip("/").rpartition("/")[2].rpartition("#")[2].rpartition(":")[2] or name
 
 
 def clean_value(text: str | None) -> str | None:
-    """One line without markup: structured data often holds HTML or entities that were escaped once too often."""
+    """Return a text as one line without markup: structured data often holds HTML or doubly escaped entities."""
     if not text:
         return None
     if "&" in text and _ENTITY.search(text):
@@ -34,5 +34,5 @@ def clean_value(text: str | None) -> str | None:
 
 
 def fold(text: str) -> str:
-    """For comparisons: without case, space and punctuation."""
+    """Return a text for comparisons: without case, space and punctuation."""
     return _NOT_ALNUM.sub("", text).casefold()

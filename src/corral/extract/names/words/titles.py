@@ -1,4 +1,4 @@
-"""The title of a page: its heading, without the name of the site that its <title> ends with."""
+"""Clean titles: compare headings with the <title>, and strip the name of the site from it."""
 
 import re
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ _SEPARATOR = re.compile(
 )
 _STRONG = re.compile(r"\s+(?:[|\-–—―·•»«／｜❘⋅›]|::|//)\s+|\s*[｜|»›]\s*|\s*::\s*")
 
-# Words around the name of a site.
+# Generic words in the names of sites.
 _GENERIC = frozenset(
     [
         "the",
@@ -65,13 +65,13 @@ _GENERIC = frozenset(
     ]
 )
 _MIN_SITE_CHARS = 4
-# A longer one is no title; all pairs of its separators would be compared.
+# A longer text is no title; segment_equal compares all pairs of its separators.
 _MAX_TITLE_CHARS = 500
 _MIN_SITE_SHARE = 0.6
 
 
 def site_words(host: str, *names: str | None) -> frozenset[str]:
-    """What the site is called, folded: its own names, and the label of its domain."""
+    """Return the names of the site, folded: its own names, and the labels of its domain."""
     words = {fold(name) for name in names if name}
     labels = [label for label in host.lower().removeprefix("www.").split(".") if label]
     if labels:
@@ -91,7 +91,7 @@ def host_of(url: str) -> str:
 
 
 def strip_site(title: str, site: frozenset[str]) -> str:
-    """Without a first or last segment that names the site."""
+    """Return the title without a first or last segment that names the site."""
     if len(title) > _MAX_TITLE_CHARS:
         return title
     for _ in range(3):
@@ -131,7 +131,7 @@ def _is_most_of(part: str, whole: str) -> bool:
 
 
 def segment_equal(title: str, heading: str) -> bool:
-    """True where the heading is one or several whole segments of the title."""
+    """Return whether the heading is one or several whole segments of the title."""
     folded = fold(heading)
     if not folded or len(title) > _MAX_TITLE_CHARS:
         return False
@@ -141,12 +141,12 @@ def segment_equal(title: str, heading: str) -> bool:
 
 
 def longest_segment(title: str) -> str:
-    """For a title of which nothing else is known: without a short last segment behind a strong separator."""
+    """Return the title without a short last segment after a strong separator, when nothing else is known."""
     cuts = list(_STRONG.finditer(title)) if len(title) <= _MAX_TITLE_CHARS else []
     if not cuts:
         return title
     head, tail = title[: cuts[-1].start()].strip(), title[cuts[-1].end() :].strip()
-    # Before `|` and its like stands the title; a hyphen may part a name from a title as well.
+    # The title comes before `|` and similar signs; a hyphen may also separate a name from a title after it.
     is_clear = "-" not in cuts[-1][0] or len(fold(head)) >= len(fold(tail))
     if head and tail and len(tail.split()) <= 4 and is_clear:
         return longest_segment(head) if len(cuts) > 1 and len(head.split()) > 6 else head

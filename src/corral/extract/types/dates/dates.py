@@ -1,4 +1,4 @@
-"""The types `date`, `time` and `datetime`: ISO 8601, with the zone where the page gives one."""
+"""The types `date`, `time` and `datetime`: ISO 8601, with a zone if the page has one."""
 
 import re
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ _BARE_DAY = re.compile(r"\D{0,6}?(\d{1,2})\.?(?:st|nd|rd|th|er|日|일)?(?:,?\s(
 
 @dataclass(frozen=True, slots=True)
 class DateReading:
-    """A date, the time beside it where there is one, and what is unsure."""
+    """A date, the time beside it if there is one, and the problems of the reading."""
 
     date: date | None
     clock: time | None = None
@@ -47,7 +47,7 @@ def convert_date(raw: Any, context: TypeContext) -> Converted:
 
 
 def convert_datetime(raw: Any, context: TypeContext) -> Converted:
-    """A date without a time begins its day, which the result says."""
+    """Convert to a date with time. A date without a time becomes midnight, with the problem `no_time`."""
     reading = read_date(raw, context)
     if reading.date is None:
         return Converted(None, 0.0, reading.problems or ("not_a_date",))
@@ -72,7 +72,7 @@ def convert_time(raw: Any, context: TypeContext) -> Converted:
 
 
 def _convert_points(text: str) -> Converted:
-    """`14.30` is a time only where a time is asked for."""
+    """Convert `14.30`, which is a time only in a field of this type."""
     match = re.fullmatch(r"([01]?\d|2[0-3])\.([0-5]\d)", text)
     return Converted(f"{int(match[1]):02}:{match[2]}:00", 0.8) if match else fail("not_a_time")
 
@@ -96,7 +96,7 @@ def _prepare(raw: Any) -> str | None:
 
 
 def _read_machine(text: str) -> DateReading | None:
-    """Forms that have one reading everywhere: ISO 8601, seconds since 1970."""
+    """Read forms that are unambiguous everywhere: ISO 8601, seconds since 1970."""
     if match := _JSON_DATE.fullmatch(text):
         text = match[1]
     if _EPOCH_TEXT.fullmatch(text):
@@ -127,7 +127,7 @@ def _read_iso(text: str) -> DateReading | None:
 
 
 def _read_epoch(number: float, *, digits: int) -> DateReading:
-    """Seconds since 1970, or milliseconds and microseconds by their length."""
+    """Read seconds since 1970, or milliseconds or microseconds by the number of digits."""
     scale = {9: 1, 10: 1, 12: 1_000, 13: 1_000, 16: 1_000_000}.get(digits)
     if scale is None:
         return DateReading(None)
@@ -153,7 +153,7 @@ def _read_written(text: str, context: TypeContext) -> DateReading | None:
 
 
 def _remove_clock_range(text: str, clock: ClockReading) -> tuple[str, tuple[str, ...]]:
-    """The text without its times, and the range they make."""
+    """Return the text without its times, and the problem if they are a range."""
     problems = _find_clock_range(text, clock)
     second = find_clock(text, clock.end)
     if second is None:
@@ -172,7 +172,7 @@ def _find_clock_range(text: str, clock: ClockReading) -> tuple[str, ...]:
 
 
 def _read_range(text: str, context: TypeContext) -> DateReading | None:
-    """`3–5 May 2026`: the first day is the value, and the problem names both."""
+    """Read a range such as `3–5 May 2026`: the value is the first day, and the problem has both."""
     text = _CLOSE_RANGE.sub(lambda match: f"{match[1] or match[3]} – {match[2] or match[4]}", text)
     pieces = _RANGE.split(text)
     if len(pieces) != 2:
@@ -204,7 +204,7 @@ def _read_single(text: str, context: TypeContext) -> DateReading | None:
 
 
 def _to_reading(parts: DateParts, context: TypeContext) -> DateReading | None:
-    """A whole date; what the page left out is filled in and named."""
+    """Return a complete date; the problems list the parts that were filled in."""
     if uses_other_calendar(parts, context):
         return DateReading(None, problems=("other_calendar",))
     problems: list[str] = [f"ambiguous_date:{parts.doubt}"] if parts.doubt else []
@@ -224,7 +224,7 @@ def _to_reading(parts: DateParts, context: TypeContext) -> DateReading | None:
 
 
 def _nearest_year(parts: DateParts, now: datetime) -> int:
-    """The year in which a day and month are nearest to the time of the page."""
+    """Return the year in which a day and month are nearest to the time of the page."""
     months = (parts.month or 1) - now.month
     return now.year - 1 if months > 6 else now.year + 1 if months < -6 else now.year
 

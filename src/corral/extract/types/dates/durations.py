@@ -15,11 +15,11 @@ _ISO = re.compile(
     r"(?:t(?:(\d+(?:[.,]\d+)?)h)?(?:(\d+(?:[.,]\d+)?)m)?(?:(\d+(?:[.,]\d+)?)s)?)?"
 )
 _CLOCK = re.compile(r"(?:(\d{1,3}):)?(\d{1,3}):([0-5]\d)(?:[.,](\d{1,6}))?")
-# `1h30m`: a number begins where letters end.
+# `1h30m`: the boundary between letters and the next number.
 _JOINED = re.compile(r"(?<=[^\W\d_])(?=\d)")
 _UNIT = re.compile(r"\s?([^\W\d_][^\s\d.,;:()/+|-]*)\.?|\s?(['\"′″])")
 _MINUTE, _HOUR, _DAY, _WEEK = 60, 3_600, 86_400, 604_800
-# A month has 30 days and a year 365: the result says that it is approximate.
+# A month counts as 30 days and a year as 365; the result is marked as approximate.
 _MONTH, _YEAR = 30 * _DAY, 365 * _DAY
 _ISO_SECONDS = (_YEAR, _MONTH, _WEEK, _DAY, _HOUR, _MINUTE, 1)
 _WORDS = {
@@ -88,7 +88,7 @@ def _read_iso(match: re.Match[str]) -> Converted:
 
 
 def _read_clock(match: re.Match[str]) -> Converted:
-    """`1:20:05`; of `4:33`, minutes and seconds are more usual than hours and minutes."""
+    """Read `1:20:05`; `4:33` is read as minutes and seconds, which is more usual than hours and minutes."""
     hours, minutes, seconds, fraction = match.groups()
     total = int(hours or 0) * _HOUR + Decimal(int(minutes) * _MINUTE) + Decimal(f"{seconds}.{fraction or 0}")
     if hours is not None:
@@ -126,7 +126,7 @@ def _unit_after(text: str, end: int, context: TypeContext) -> int | None:
     word = match[1] or match[2]
     if (context.language or "").startswith("uk") and word in _UKRAINIAN:
         return _UKRAINIAN[word]
-    # `3小时前后`: scripts without spaces write what follows into the same word.
+    # `3小时前后`: in scripts without spaces, the match also has the text after the unit.
     return _SECONDS.get(word) or next(
         (
             _SECONDS[word[:size]]

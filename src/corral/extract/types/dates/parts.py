@@ -1,4 +1,4 @@
-"""Year, month and day in a text, whichever way the page's language writes them."""
+"""Find year, month and day in a text, as the language of the page writes them."""
 
 import re
 import unicodedata
@@ -18,11 +18,11 @@ _VIETNAMESE = re.compile(
     r"(?:(?P<day>\d{1,2})\s)?(?:tháng|thg)\s?(?P<month>\d{1,2})(?:(?:,?\s?năm|,)?\s(?P<year>\d{4}))?"
 )
 _NUMERIC = re.compile(r"(?<![\d.,:/-])(\d{1,4})(\s?[./-]\s?|\s)(\d{1,2})(?:\2|\s?[./-]\s?)(\d{1,4})(?![\d:]|[.,/-]\d)")
-# `3.5.` with its last point: `3.5` is a number.
+# `3.5.` needs its last point: `3.5` is a number.
 _DAY_MONTH = re.compile(r"(?<![\d.,:/-])(\d{1,2})(\.|/)\s?(\d{1,2})(?:(?<=/\d)|(?<=/\d\d)|\.)(?![\d:/]|[.,-]\d)")
 _MONTH_YEAR = re.compile(r"(?<![\d.,:/-])(?:(\d{1,2})[./-](\d{4})|(\d{4})[./-](\d{1,2}))(?![\d:]|[.,/-]\d)")
 _WORD = re.compile(r"\d+|[^\s\d.,;:!?/|()\[\]–—+\-'\"«»،؛_]+")
-# Small words and endings between the parts of a date.
+# Function words and endings between the parts of a date.
 _GLUE = frozenset(
     [
         "de",
@@ -77,17 +77,17 @@ class DateParts:
     year: int | None = None
     month: int | None = None
     day: int | None = None
-    doubt: str = ""  # day_first or month_first, where both are possible
+    doubt: str = ""  # day_first or month_first, if both are possible
 
     def fill(self, other: "DateParts") -> "DateParts":
-        """With what is missing taken from the other end of a range."""
+        """Return the parts with missing ones taken from the other end of a range."""
         return replace(
             self, year=self.year or other.year, month=self.month or other.month, doubt=self.doubt or other.doubt
         )
 
 
 def find_date_parts(text: str, context: TypeContext) -> DateParts | None:
-    """The first date of a text without capital letters and times."""
+    """Return the first date in a text in lower case, from which times were removed."""
     for read in (_read_cjk, _read_vietnamese):
         parts = read(text)
         if parts is not None:
@@ -134,7 +134,7 @@ def _read_numeric(text: str, context: TypeContext) -> DateParts | None:
 
 
 def _choose_order(sign: str, context: TypeContext, *, has_long_year: bool) -> tuple[str, bool]:
-    """The order of a numeric date, and whether the page says so."""
+    """Return the order of a numeric date, and whether the page determines it."""
     language, territory = split_tag(context.language)
     found, confidence = find_territory(context)
     order = date_order(language, territory or found) if language or found else ""
@@ -154,7 +154,7 @@ def _order_parts(first: int, second: int, year: int | None, order: str, *, is_su
 
 
 def _read_short(text: str, context: TypeContext) -> DateParts | None:
-    """`01/2026`, `2026-01` and `3.5.`: a date without day or year."""
+    """Read a date without day or year: `01/2026`, `2026-01`, `3.5.`."""
     if match := _MONTH_YEAR.search(text):
         year, month = (match[2], match[1]) if match[2] else (match[3], match[4])
         return _check(DateParts(int(year), int(month)))
@@ -178,13 +178,13 @@ def _read_month_name(text: str, context: TypeContext) -> DateParts | None:
             candidates.append(parts)
     if not candidates:
         return None
-    # `mar. 3 mars 2026`: names of days look like those of months, so a whole date goes first.
+    # `mar. 3 mars 2026`: names of days look like those of months, so a complete date is preferred.
     best = max(candidates, key=lambda each: (each.year is not None) + (each.day is not None))
     return _check(_apply_calendar(best, language))
 
 
 def _read_around(before: list[str], after: list[str], month: int) -> DateParts | None:
-    """Day and year from the numbers beside the name of a month."""
+    """Read day and year from the numbers beside the name of a month."""
     left = before[-1] if before and before[-1].isdigit() else ""
     right = after[0] if after and after[0].isdigit() else ""
     further = after[1] if len(after) > 1 and after[1].isdigit() else ""
@@ -202,7 +202,7 @@ def _read_around(before: list[str], after: list[str], month: int) -> DateParts |
 
 
 def _find_year(before: list[str], after: list[str]) -> int | None:
-    """A year beyond other words: `5 يوليو/تموز 2026`, `2026. gada 5. jūlijs`."""
+    """Find a year that other words separate from the date: `5 يوليو/تموز 2026`, `2026. gada 5. jūlijs`."""
     for word in (*after[:3], *before[-2:]):
         if len(word) == 4 and word.isdigit():
             return int(word)
@@ -220,7 +220,7 @@ def uses_other_calendar(parts: DateParts, context: TypeContext) -> bool:
 
 
 def _expand_year(year: int, digits: int) -> int | None:
-    """Years of two digits as POSIX reads them: 69 to 99 are of the last century."""
+    """Expand a year of two digits as POSIX does: 69 to 99 are in the last century."""
     if digits == 4:
         return year
     if digits <= 2:
@@ -234,24 +234,24 @@ def _check(parts: DateParts) -> DateParts | None:
 
 
 def find_month(word: str, language: str) -> int | None:
-    """The month of a name: in the page's language, in English, or in the languages that agree on it."""
+    """Return the month of a name in the page's language or in English, or if all languages with the name agree."""
     plain = _strip_accents(word.rstrip("."))
     if language == "he":
         plain = plain.removeprefix("ב")  # the preposition is part of the word
-    for known in (language, "en"):
-        months = _months_of(known) if known in MONTH_NAMES else {}
+    for code in (language, "en"):
+        months = _months_of(code) if code in MONTH_NAMES else {}
         if plain in months:
             return months[plain]
     months = _months_of(language) if language in MONTH_NAMES else {}
-    # Inflected names, such as `julija` of `julij`: the first letters decide.
+    # Inflected names, such as `julija` of `julij`, are matched by their first letters.
     stems = {number for name, number in months.items() if len(plain) > 4 and len(name) >= 4 and name[:4] == plain[:4]}
     if len(stems) == 1:
         return stems.pop()
-    agreed = {found for known in MONTH_NAMES if (found := _months_of(known).get(plain)) is not None}
+    agreed = {found for code in MONTH_NAMES if (found := _months_of(code).get(plain)) is not None}
     return agreed.pop() if len(agreed) == 1 else None
 
 
-# Memo: as many as there are languages in the table; it is built once for each.
+# Memo: one table per language.
 @lru_cache(maxsize=64)
 def _months_of(language: str) -> dict[str, int]:
     months: dict[str, int] = {}

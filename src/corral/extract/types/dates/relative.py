@@ -1,6 +1,6 @@
-"""`yesterday`, `vor 3 Stunden`: dates relative to the time of the page, by the library dateparser.
+"""Read dates relative to the time of the page, such as `yesterday` or `vor 3 Stunden`, with dateparser.
 
-The library takes 0.3 s to load and about 0.1 s for each language, so it is asked last and for short texts only.
+The library takes 0.3 s to load and about 0.1 s for each language, so it is used last, and for short texts only.
 """
 
 import re
@@ -16,7 +16,7 @@ _EXACT = re.compile(r"\d+\s?(?:h|m|s|min|sec|hr)")
 
 
 def read_relative(text: str, context: TypeContext) -> tuple[datetime, str, bool] | None:
-    """The moment, its period (`day`, `week`, `month`, `year`), and whether the text gives a time."""
+    """Return the moment, its period (`day`, `week`, `month`, `year`), and whether the text has a time."""
     if context.now is None or len(text) > _MAX_CHARS or not any(char.isalpha() for char in text):
         return None
     languages = _languages(context)
@@ -30,8 +30,8 @@ def read_relative(text: str, context: TypeContext) -> tuple[datetime, str, bool]
 
 def _languages(context: TypeContext) -> list[str]:
     language = split_tag(context.language)[0]
-    known = _ALIASES.get(language, language)
-    return [known, "en"] if known and known != "en" else ["en"]
+    code = _ALIASES.get(language, language)
+    return [code, "en"] if code and code != "en" else ["en"]
 
 
 def _parse(text: str, now: datetime, languages: list[str]) -> tuple[datetime | None, str]:
@@ -40,7 +40,7 @@ def _parse(text: str, now: datetime, languages: list[str]) -> tuple[datetime | N
     settings = {"RELATIVE_BASE": now.replace(tzinfo=None), "TIMEZONE": "UTC", "PARSERS": ["relative-time"]}
     try:
         found = DateDataParser(languages=languages, settings=settings).get_date_data(text)
-    except ValueError:  # a language that the library does not know
+    except ValueError:  # the library does not support the language
         if languages == ["en"]:
             return None, ""
         return _parse(text, now, ["en"])

@@ -1,4 +1,4 @@
-"""Times of day in a text: `15:30`, `3:15 pm`, `15h30`, `kl. 15.30`, `午後3時`, with their zone."""
+"""Find times of day in a text: `15:30`, `3:15 pm`, `15h30`, `kl. 15.30`, `午後3時`, with their zones."""
 
 import re
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _CLOCK = re.compile(
     re.IGNORECASE,
 )
 _END_PM = re.compile(rf"\s*(?:-|–|to)\s*(?P<hour>\d{{1,2}})(?::[0-5]\d)?\s*(?:{_PM})", re.IGNORECASE)
-# `kl. 15.30`: a word says that the number is a time.
+# `kl. 15.30`: a word marks the number as a time.
 _MARKED = re.compile(
     r"(?<![^\W\d_])(?:kl\.?|klo|klockan|um|at|à|alle|às|a las|om|o godz\.?|godz\.?|ora|ore|v|в|о|saat|ώρα)\s+"
     r"(?P<hour>\d{1,2})\.(?P<minute>[0-5]\d)(?![\d.])",
@@ -49,7 +49,7 @@ _MIDNIGHT = re.compile(r"(?<![^\W\d_])(?:midnight|mitternacht|minuit|medianoche)
 
 @dataclass(frozen=True, slots=True)
 class ClockReading:
-    """A time of day, and where it stands in the text."""
+    """A time of day, and its position in the text."""
 
     time: time
     start: int
@@ -57,7 +57,7 @@ class ClockReading:
 
 
 def find_clock(text: str, start: int = 0) -> ClockReading | None:
-    """The first time of day in a text without capital letters."""
+    """Return the first time of day in a text in lower case."""
     matches = [match for pattern in (_MARKED, _CLOCK) if (match := _search_valid(pattern, text, start))]
     if not matches:
         return _find_word(text, start)
@@ -100,7 +100,7 @@ def _read_clock(match: re.Match[str], text: str) -> ClockReading | None:
 
 
 def _is_before_pm(hour: int, match: re.Match[str], text: str) -> bool:
-    """Of `3–5 pm` both hours are after noon."""
+    """Return whether an hour is the start of a range such as `3–5 pm`, whose hours are both after noon."""
     end = None if match.groupdict().get("am2") else _END_PM.match(text, match.end())
     return end is not None and hour < int(end["hour"]) < 12
 

@@ -1,4 +1,4 @@
-"""Currencies by code, symbol and word. A symbol of several countries is resolved by the page's country."""
+"""Find currencies by code, symbol and word. The country of the page resolves a symbol of several currencies."""
 
 import re
 
@@ -21,15 +21,15 @@ _MARK = re.compile(
 
 
 def resolve_mark(mark: str, context: TypeContext) -> str | None:
-    """The currency that a symbol, a code or a word stands for on a page; None where the page does not tell."""
+    """Return the currency that a symbol, a code or a word stands for on a page; None if it is ambiguous."""
     found = _read_mark(mark, context)
     return found[0] if found else None
 
 
 def find_currency(text: str, context: TypeContext, *, is_after: bool = True) -> tuple[str | None, float, str]:
-    """The currency of a short text beside a number: its code, how sure that is, and the ambiguous mark.
+    """Return the currency in a short text beside a number: its code, the confidence, and an ambiguous mark.
 
-    No other word may stand between it and the number: the 2 of `2 for £5` has no currency.
+    No other word may be between it and the number: the 2 of `2 for £5` has no currency.
     """
     for match in _MARK.finditer(text):
         between = text[: match.start()] if is_after else text[match.end() :]
@@ -40,7 +40,7 @@ def find_currency(text: str, context: TypeContext, *, is_after: bool = True) -> 
 
 
 def _has_word(text: str, context: TypeContext) -> bool:
-    """Whether a text has a word that is no currency: of `USD $` the first mark counts."""
+    """Return whether a text has a word that is not a currency; of `USD $` the first mark counts."""
     return any(_read_mark(match[0], context) is None for match in _MARK.finditer(text))
 
 
@@ -84,7 +84,7 @@ def is_currency(code: str) -> bool:
 
 
 def currency_digits(code: str) -> int:
-    """How many decimals the amounts of a currency have: 2 for EUR, 0 for JPY, 3 for KWD."""
+    """Return the number of decimals of a currency: 2 for EUR, 0 for JPY, 3 for KWD."""
     from babel.numbers import get_currency_precision  # noqa: PLC0415
 
     return get_currency_precision(code)

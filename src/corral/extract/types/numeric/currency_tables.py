@@ -1,4 +1,4 @@
-"""The currencies: their symbols, their words, and what means money in any text."""
+"""Tables of currencies: their symbols and words, and the marks that mean money in any text."""
 
 # Symbols of one currency. Symbols that contain letters match whole words only.
 _SYMBOL_TABLE = """

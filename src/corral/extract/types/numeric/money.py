@@ -44,14 +44,14 @@ _FREE = frozenset(
         ),
     }
 )
-# `12€99`: the sign stands where the decimal sign would.
+# `12€99`: the currency sign replaces the decimal sign.
 _SIGN_INSIDE = re.compile(r"(?<![\d.,])(\d{1,6}) ?([€$£]) ?(\d{2})(?![\d.,])")
 # A hundredth of a currency: `99¢`, `50p`, `80 Cent`.
 _CENTS = re.compile(
     r"\s?(?P<mark>¢|p(?:ence)?(?!\w)|cents?(?!\w)|ct\.?(?!\w)|centimes?(?!\w)|коп\.?(?!\w))", re.IGNORECASE
 )
 _CENTS_OF = {"¢": "$", "p": "£", "pence": "£", "коп": "руб", "коп.": "руб"}
-# Words before a price that is no longer asked.
+# Words before an old price.
 _OLD_PRICE = re.compile(
     r"(?<!\w)(?:statt|uvp|vorher|bisher|was|rrp|msrp|list|before|old|originally|avant|antes|prima|était|era|было|przed|před|"
     r"instead of|au lieu de|tidigare|før|voorheen|van|定価|通常価格|原价|原價)\W*$",
@@ -59,7 +59,7 @@ _OLD_PRICE = re.compile(
 )
 _SPACED_DOLLAR = re.compile(r"(?<!\w)(US|AU|CA|NZ|HK|SG|NT|MX) \$")
 _SWEDISH = re.compile(r"(?<=\d):-")  # `1299:-`
-# How far from a number its currency may stand.
+# Maximum distance of a currency from its number, in characters.
 _REACH = 12
 
 
@@ -86,7 +86,7 @@ def convert_money(raw: Any, context: TypeContext) -> Converted:
 
 
 def _choose(text: str, priced: list[tuple[NumberReading, str | None, float, str]], context: TypeContext) -> Converted:
-    """The first number with a currency beside it that is no old price, else the first number."""
+    """Choose the first number with a currency that is not an old price, else the first number."""
     with_currency = [each for each in priced if each[1] or each[3]]
     current = [
         each for each in with_currency or priced if not _OLD_PRICE.search(text[: each[0].token.start].rstrip("$€£¥ "))
@@ -109,14 +109,14 @@ def _choose(text: str, priced: list[tuple[NumberReading, str | None, float, str]
 
 
 def _apply_precision(reading: NumberReading, currency: str | None) -> Decimal:
-    """`1.234` of a currency with three decimals, such as KWD, is read as a price of two: undo that."""
+    """Return `1.234` as written for a currency with three decimals, such as KWD: prices read it as thousands."""
     if currency and re.fullmatch(r"\d{1,3}\.\d{3}", reading.token.body) and currency_digits(currency) == 3:
         return Decimal(reading.token.body)
     return reading.number
 
 
 def _is_negative(text: str, reading: NumberReading) -> bool:
-    """`-$5` and `- 5,00 €`: a minus before the currency sign, at the start of the text."""
+    """Return whether a minus at the start of the text precedes the currency or number: `-$5`, `- 5,00 €`."""
     before = text[: reading.token.start].strip()
     return bool(re.fullmatch(r"-\s*\D{0,4}", before))
 
@@ -130,7 +130,7 @@ def _currency_near(text: str, reading: NumberReading, context: TypeContext) -> t
     after = re.match(r"[^\d]*", text[end : end + _REACH])
     before = re.search(r"[^\d]*$", text[max(0, start - _REACH) : start])
     sides = (after[0] if after else "", before[0] if before else "")
-    # The side where the mark touches the number goes first: `$5 €6` has a mark on both sides.
+    # Check first the side where the mark touches the number: the 5 of `$5 €6` has a mark on both sides.
     ordered = sides if not sides[1].rstrip() or sides[1][-1:].isspace() else sides[::-1]
     for side in ordered:
         currency, confidence, mark = find_currency(side, context, is_after=side is sides[0])
@@ -159,21 +159,21 @@ def _convert_plain(raw: int | float, context: TypeContext) -> Converted:
 
 
 def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
-    """An amount and currency as structured data or an earlier conversion give them."""
+    """Convert an object with amount and currency, of structured data or of an earlier conversion."""
     amount = next((raw[key] for key in _AMOUNT_KEYS if raw.get(key) is not None), None)
     currency = next((raw[key] for key in _CURRENCY_KEYS if raw.get(key)), None)
     if amount is None or isinstance(amount, Mapping | list):
         return fail("not_money")
     code = str(currency).strip().upper()[:3] if currency else None
-    known = code if code and is_currency(code) else None
-    if code and known is None:
-        known, _, _ = find_currency(normalize_signs(str(currency)[:_REACH]), context)
-    converted = convert_money(amount, replace(context, currency=known or context.currency))
-    if converted.value is None or known is None:
+    known_code = code if code and is_currency(code) else None
+    if code and known_code is None:
+        known_code, _, _ = find_currency(normalize_signs(str(currency)[:_REACH]), context)
+    converted = convert_money(amount, replace(context, currency=known_code or context.currency))
+    if converted.value is None or known_code is None:
         return converted
     problems = tuple(problem for problem in converted.problems if problem != "no_currency")
     confidence = 1.0 if not problems else converted.confidence
-    return Converted({**converted.value, "currency": known}, confidence, problems)
+    return Converted({**converted.value, "currency": known_code}, confidence, problems)
 
 
 def _store(number: Decimal, currency: str | None, confidence: float, problems: tuple[str, ...] = ()) -> Converted:

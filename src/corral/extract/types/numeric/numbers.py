@@ -20,18 +20,18 @@ from corral.extract.types.numeric.tokens import (
 )
 
 _MAX_DIGITS = 50
-_MAX_INTEGER = 2**63 - 1  # databases and JSON writers take no longer ones
+_MAX_INTEGER = 2**63 - 1  # the limit of databases and JSON writers
 _DOUBTFUL = 0.6
 _PERCENT_WORD = re.compile(
     r"(?<=\d)[ \u202f]?(?:percent|per cent|prozent|pour cent|pourcents?|por ciento|procent|процент\w*)",
     re.IGNORECASE,
 )
-_CHOSEN = 0.5  # one of several numbers
+_CHOSEN = 0.5  # confidence of one of several numbers
 
 
 @dataclass(frozen=True, slots=True)
 class NumberReading:
-    """The number of a text, with its neighbours."""
+    """A number in a text, or a range of two."""
 
     number: Decimal
     token: NumberToken
@@ -41,7 +41,7 @@ class NumberReading:
 
 
 def read_numbers(text: str, context: TypeContext, *, is_price: bool = False) -> list[NumberReading]:
-    """Every number of a text in order; a range is one reading."""
+    """Return every number of a text in order; a range is one reading."""
     style: NumberStyle | None = None
     readings: list[NumberReading] = []
     previous: NumberToken | None = None
@@ -63,7 +63,7 @@ def read_numbers(text: str, context: TypeContext, *, is_price: bool = False) -> 
 
 
 def _style_for(token: NumberToken, context: TypeContext, *, is_price: bool) -> NumberStyle:
-    """The symbols of the page's language, which only numbers with a sign need."""
+    """Return the symbols of the page's language, which only numbers with a sign need."""
     if token.body.isdigit():
         return NumberStyle(is_price=is_price)
     decimal, group = number_symbols(context)
@@ -90,7 +90,7 @@ def format_number(number: Decimal) -> str:
 
 
 def choose_number(readings: list[NumberReading]) -> NumberReading:
-    """The first number; a text with others too is less sure."""
+    """Return the first number, with lower confidence if the text has others."""
     first = readings[0]
     if len(readings) == 1 or "several_numbers" in first.problems:
         return first
@@ -98,7 +98,7 @@ def choose_number(readings: list[NumberReading]) -> NumberReading:
 
 
 def store_exact(number: Decimal) -> int | float | str:
-    """A JSON number where it keeps every digit, otherwise the digits as text."""
+    """Return a JSON number if it preserves every digit, otherwise the digits as text."""
     if number == number.to_integral_value():
         whole = int(number)
         return whole if abs(whole) <= _MAX_INTEGER else str(whole)
@@ -119,7 +119,7 @@ def convert_decimal(raw: Any, context: TypeContext) -> Converted:
 
 
 def convert_percentage(raw: Any, context: TypeContext) -> Converted:
-    """The number before a percent sign: 12.5 for `12,5 %`. A number without a sign is taken as written."""
+    """Convert to the number before a percent sign: 12.5 for `12,5 %`. A number without a sign is taken as written."""
     if isinstance(raw, str):
         text = _PERCENT_WORD.sub("%", normalize_signs(raw[:MAX_SHORT_CHARS]))
         if "‰" in text:
@@ -169,9 +169,9 @@ def _convert(
 
 
 def to_decimal(raw: int | float) -> Decimal | None:
-    """A number that is one already: from JSON, or converted before."""
+    """Convert a number from JSON or from an earlier conversion; return None if it is out of range."""
     if isinstance(raw, int):
-        # Longer integers take long to convert, and Python refuses to write them.
+        # Longer integers are slow to convert, and Python refuses to format them.
         number = Decimal(raw) if raw.bit_length() < 330 else None
     else:
         number = Decimal(repr(raw)) if math.isfinite(raw) else None

@@ -1,4 +1,4 @@
-"""The type `rating`: a value, the best possible one, and how many people rated."""
+"""The type `rating`: a value, the best possible value, and the number of ratings."""
 
 import re
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ def convert_rating(raw: Any, context: TypeContext) -> Converted:
 
 
 def _convert_document(raw: Mapping[Any, Any], context: TypeContext) -> Converted:
-    """As schema.org or an earlier conversion give it."""
+    """Convert an object of schema.org, or of an earlier conversion."""
     parts = [
         next((raw[key] for key in keys if raw.get(key) is not None), None)
         for keys in (("value", "ratingValue"), ("best", "bestRating"), ("count", "ratingCount", "reviewCount"))
@@ -72,7 +72,7 @@ def _read_numbers(text: str, context: TypeContext) -> Converted:
     readings = read_numbers(text, context)
     if not readings:
         return fail("not_a_rating")
-    # Behind the rating stand counts: `1.234` are thousands there.
+    # The numbers after the rating are counts, where `1.234` means thousands.
     first, rest = readings[0], read_numbers(text, context, is_price=True)[1:]
     if text[first.token.end :].lstrip("\u202f ").startswith("%"):
         return _build(first.number, Decimal(100), _count(rest))

@@ -1,4 +1,4 @@
-"""Numbers in a text, as people write them: groups of digits, decimal signs, ranges and scales."""
+"""Find numbers in a text as people write them: with groups of digits, decimal signs, ranges and scales."""
 
 import re
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 _GROUP_SPACE = "\u202f"
-# Digits, and what may stand between digits of one number. A plain space joins only groups of three.
+# Digits, and signs between the digits of one number. A plain space joins only groups of three.
 _TOKEN = re.compile(
     r"(?P<sign>(?:(?<![\w.,)\]])[+-])?)"
     r"(?P<body>(?:\d[\d.,'\u202f\u066b\u066c]*\d|\d|(?<![\w.,])[.,]\d+)"
@@ -27,7 +27,7 @@ _SCALES: dict[str, int] = {
     **dict.fromkeys(("lakh", "lakhs", "lac"), 5),
     **dict.fromkeys(("crore", "crores", "cr"), 7),
 }
-# Words that mean something else in other languages: `20 mil` is a thickness in English.
+# Words with another meaning in other languages: `20 mil` is a thickness in English.
 _LANGUAGE_SCALES = {
     "es": {"mil": 3},
     "pt": {"mil": 3},
@@ -41,7 +41,7 @@ _SCALE = re.compile(r"(?P<near>[万萬만億亿억]|(?:[kKMB]|bn)(?![^\W\d_]))|[
 _RANGE_SIGN = re.compile(
     r"\s*(?:-|–|—|―|~|〜|～|\.\.\.?|…|至|から|~|to|bis|à|до|till|til|tot|hasta|até)\s*", re.IGNORECASE
 )
-# `$10 - $12` is a range as `$10 - 12` is.
+# Removed between the ends of a range: `$10 - $12` is one, like `$10 - 12`.
 _CURRENCY_MARK = re.compile(r"[$€£¥₹₽₩₺₴₫%円元]|(?<!\w)(?:[A-Z]{2,3}|kr\.?|zł|Kč|Ft|R)\$?(?!\w)")
 # English `million` is 10^6 and `billion` 10^9; in the long scale of these languages a `billion` is 10^12.
 _LONG_SCALE = {"billionen": 12, "billones": 12, "billón": 12}
@@ -49,7 +49,7 @@ _LONG_SCALE = {"billionen": 12, "billones": 12, "billón": 12}
 
 @dataclass(frozen=True, slots=True)
 class NumberToken:
-    """One number as written: its digits, and where it stands in the text."""
+    """One number as written: its digits, and its position in the text."""
 
     start: int
     end: int
@@ -61,23 +61,23 @@ class NumberToken:
 
 @dataclass(frozen=True, slots=True)
 class NumberStyle:
-    """Which signs the language of a page uses in numbers."""
+    """The signs that the language of a page uses in numbers."""
 
     decimal: str = ""
     group: str = ""
-    # What one sign before exactly three digits means where the language does not say.
+    # Decides the meaning of one sign before exactly three digits if the language does not: prices have groups.
     is_price: bool = False
 
 
 def prepare_number_text(text: str) -> str:
-    """Fractions and raised cents as decimals: `1½` and `12⁹⁹`."""
+    """Replace fractions and raised cents, as in `1½` and `12⁹⁹`, by decimals."""
     if text.isascii():
         return text
     return _RAISED.sub(lambda match: "." + match[0].translate(_LOWERED), text.translate(_FRACTIONS))
 
 
 def find_numbers(text: str, language: str = "") -> Iterator[NumberToken]:
-    """Numbers that stand alone: digits inside a word, such as `A4` or `mp3`, are not numbers of the text."""
+    """Yield the numbers of a text. Digits inside a word, such as `A4` or `mp3`, do not count."""
     position = 0
     while match := _TOKEN.search(text, position):
         position = match.end()
@@ -94,7 +94,7 @@ def _is_inside_word(text: str, start: int) -> bool:
 
 
 def _follows_unit(text: str, start: int) -> bool:
-    """`USD12` and `Rs500`: letters that are a currency, not a name such as `A4` or `mp3`."""
+    """Return whether the letters before a number are a currency, as in `USD12` and `Rs500`."""
     letters = re.search(r"[A-Za-z]+$", text[max(0, start - 8) : start])
     return (
         letters is not None
@@ -114,13 +114,13 @@ def _read_scale(text: str, end: int, language: str) -> tuple[int, int]:
 
 
 def is_range(text: str, first: NumberToken, second: NumberToken) -> bool:
-    """Whether a dash or word such as `to` joins two numbers."""
+    """Return whether a dash or a word such as `to` joins two numbers."""
     between = _CURRENCY_MARK.sub("", text[first.end : second.start])
     return not second.sign and _RANGE_SIGN.fullmatch(between) is not None
 
 
 def read_token(token: NumberToken, style: NumberStyle) -> tuple[Decimal | None, str]:
-    """The number, and why another reading is possible (empty where there is none)."""
+    """Return the number, and why another reading is possible; empty if there is none."""
     body = token.body.replace("\u066c", "'").replace("\u066b", ".").rstrip("'")
     doubt = ""
     if " " in body:
@@ -144,7 +144,7 @@ def read_token(token: NumberToken, style: NumberStyle) -> tuple[Decimal | None, 
 
 
 def _remove_sure_groups(body: str) -> str | None:
-    """Digits without apostrophes and spaces, which only ever group; None where the groups have other lengths."""
+    """Return the digits without apostrophes and spaces, which only group; None if a group has not three digits."""
     whole, sign, decimals = _split_decimals(body)
     groups = re.split(r"['\u202f]", whole)
     if any(len(group) != 3 for group in groups[1:]) or not 1 <= len(groups[0]) <= 3:
@@ -158,7 +158,7 @@ def _split_decimals(body: str) -> tuple[str, str, str]:
 
 
 def _resolve_signs(body: str, style: NumberStyle) -> tuple[str, str]:
-    """Digits with a decimal point, and the doubt; empty digits where the signs make no number."""
+    """Return the digits with a decimal point, and the doubt; no digits if the signs do not form a number."""
     body = body.rstrip(".,")
     commas, points = body.count(","), body.count(".")
     if commas and points:
@@ -175,7 +175,7 @@ def _resolve_signs(body: str, style: NumberStyle) -> tuple[str, str]:
 
 
 def _resolve_one(whole: str, sign: str, decimals: str, style: NumberStyle) -> tuple[str, str]:
-    """`1.234` or `1,234`: the language decides between thousands and decimals."""
+    """Decide by the language whether `1.234` or `1,234` has thousands or decimals."""
     if sign == style.group:
         return whole + decimals, ""
     if style.is_price:  # prices have no three decimals; a wrong language tag is more likely
@@ -197,7 +197,7 @@ def _resolve_both(body: str) -> str:
 
 
 def _are_groups(body: str, sign: str) -> bool:
-    """Groups of three, or as in India two digits before the last three."""
+    """Return whether the signs form groups of three, or, as in India, of two before the last three."""
     first, *middle, last = body.split(sign)
     if not 1 <= len(first) <= 3 or len(last) != 3:
         return False

@@ -23,7 +23,7 @@ class _ItemUnion:
         self._rows: dict[str, list[Any]] = {}
 
     def add(self, reading: Reading) -> int:
-        """Return how many items are new."""
+        """Add the items of a reading; return how many of them are new."""
         before = len(self._rows)
         for row in (reading.answer.crawl_page or {}).get("items", ()):
             self._rows.setdefault(row[1], row)
@@ -56,7 +56,7 @@ class _StepFailures:
             self._other |= failed.keys()
             self._retries, self.last = 0, ""
             return False
-        self.last = next((said for endpoint, said in failed.items() if endpoint not in self._other), self.last)
+        self.last = next((message for endpoint, message in failed.items() if endpoint not in self._other), self.last)
         self._retries += 1
         return bool(self.last) and self._retries <= _MAX_RETRIES
 

@@ -1,4 +1,4 @@
-"""Infinite scrolling and "load more" buttons: scrolls until nothing new appears."""
+"""Scroll pages with infinite scrolling or a "load more" button until nothing new appears."""
 
 import asyncio
 import json
@@ -14,11 +14,11 @@ from corral.fetch.browser.scrolling.rows import RowCollector
 from corral.fetch.browser.visit import PageVisit
 
 # How long a page takes to load more: a handler may be debounced, and the answer takes time.
-_BEGINS_S = 0.6
+_MIN_WAIT_S = 0.6
 _QUIET_S = 0.4
 _POLL_S = 0.1
 # The limit for a page that never comes to rest.
-_LONGEST_STEP_S = 8.0
+_MAX_STEP_S = 8.0
 
 # Scroll the page and its scrollable elements to the end, and press one "load more" button.
 _STEP = r"""(() => {
@@ -79,28 +79,28 @@ class PageScroller:
             "css": json.dumps(plan.css),
             "xpath": json.dumps(plan.xpath),
         }
-        self._look = _STEP % {"moves": "false", **options}
-        self._move = _STEP % {"moves": "true", **options}
+        self._measure_script = _STEP % {"moves": "false", **options}
+        self._move_script = _STEP % {"moves": "true", **options}
 
     @property
     def is_late(self) -> bool:
         return time.monotonic() >= self.until
 
     async def measure(self) -> Extent | None:
-        return await self._evaluate(self._look)
+        return await self._evaluate(self._measure_script)
 
     async def move(self, before: Extent) -> Extent | None:
-        """Scroll or press once; returns the extent after the page has come to rest."""
-        await self._evaluate(self._move)
+        """Scroll or press once; return the extent after the page has come to rest."""
+        await self._evaluate(self._move_script)
         began = time.monotonic()
-        ends_at = min(self.until, began + _LONGEST_STEP_S)
+        ends_at = min(self.until, began + _MAX_STEP_S)
         now = await self.measure()
         while time.monotonic() < ends_at:
             await asyncio.sleep(_POLL_S)
             now = await self.measure() or now
             is_quiet = self._visit.quiet_s() > _QUIET_S
             waited_s = time.monotonic() - began
-            if is_quiet and (waited_s > _BEGINS_S or (now is not None and now.has_more_than(before))):
+            if is_quiet and (waited_s > _MIN_WAIT_S or (now is not None and now.has_more_than(before))):
                 return now
         return now
 

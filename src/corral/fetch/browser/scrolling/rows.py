@@ -1,4 +1,4 @@
-"""Virtual lists, which keep only visible rows in the document: collects their rows while the page scrolls."""
+"""Collect the rows of virtual lists, which keep only visible rows in the document, while the page scrolls."""
 
 import asyncio
 import time
@@ -6,10 +6,10 @@ import time
 from corral.fetch.browser.visit import PageVisit
 
 _SETTLE_S = 0.15
-_LONGEST_SETTLE_S = 2.0
+_MAX_SETTLE_S = 2.0
 _STEPS_PER_SCROLL = 10  # a step covers most of a screen here; in lists that only grow, it covers a whole page
 _MIN_GONE = 3
-_AT_REST = 3  # end after this many steps without new rows
+_MAX_STEPS_AT_REST = 3  # end after this many steps without new rows
 
 # Rows are children of an element with at least five children of one kind. Their links, or their text, identify them.
 # The state lives in our isolated world, which the page cannot see and which ends with the document.
@@ -128,7 +128,7 @@ class RowCollector:
         self.is_whole = True
 
     async def collect(self, move: int = 0) -> tuple[int, bool]:
-        """Collect the current rows, then scroll; returns the number of new rows and whether the end was reached."""
+        """Collect the current rows, then scroll; return the number of new rows and whether the end was reached."""
         found = await self._visit.evaluate(
             _COLLECT % {"move": move, "max_chars": self._max_chars, "min_gone": _MIN_GONE}
         )
@@ -155,7 +155,7 @@ class RowCollector:
         for _ in range(max_scrolls * _STEPS_PER_SCROLL):
             fresh, is_at_end = await self.collect(move=1)
             at_rest = at_rest + 1 if is_at_end and not fresh else 0
-            if at_rest >= _AT_REST:
+            if at_rest >= _MAX_STEPS_AT_REST:
                 return
             if time.monotonic() >= until:
                 break
@@ -168,7 +168,7 @@ class RowCollector:
 
     async def _settle(self, until: float) -> None:
         """Wait for the page to load the next rows."""
-        ends_at = min(until, time.monotonic() + _LONGEST_SETTLE_S)
+        ends_at = min(until, time.monotonic() + _MAX_SETTLE_S)
         while True:
             await asyncio.sleep(_SETTLE_S)
             if self._visit.quiet_s() >= _SETTLE_S or time.monotonic() >= ends_at:

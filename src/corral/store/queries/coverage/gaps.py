@@ -16,7 +16,7 @@ from corral.store.rows import from_json, storable, to_json
 from corral.store.tables import queue_tasks, runs
 from corral.store.tx import Row, Tx, first, insert_all, param, values
 
-_KEPT_REPORTS = 200
+_MAX_REPORTS = 200
 _TASKS = sa.select(coverage_tasks).where(coverage_tasks.c.source == param("source")).order_by(coverage_tasks.c.id)
 _TASK = sa.select(coverage_tasks.c.source, coverage_tasks.c.gap_keys).where(coverage_tasks.c.id == param("id"))
 _FORGET_TASKS = sa.delete(coverage_tasks).where(coverage_tasks.c.source == param("source"))
@@ -74,7 +74,7 @@ _OF_RUN = (
     .order_by(coverage_reports.c.id.desc())
     .limit(1)
 )
-_OLDEST_KEPT = sa.select(coverage_reports.c.id).order_by(coverage_reports.c.id.desc()).offset(_KEPT_REPORTS).limit(1)
+_NEWEST_EXCESS = sa.select(coverage_reports.c.id).order_by(coverage_reports.c.id.desc()).offset(_MAX_REPORTS).limit(1)
 _FORGET_REPORTS = sa.delete(coverage_reports).where(coverage_reports.c.id <= param("id"))
 
 
@@ -133,14 +133,14 @@ def note_absences(tx: Tx, notes: Sequence[AbsenceNote], source: str, task_id: st
         return 0
     new = 0
     for note in notes:
-        given = values(
+        params = values(
             source=source,
             key=storable(by_value.get(note.key, note.key)),
             now=tx.wall_ms,
             run_id=note.run_id,
             evidence=to_json(dict(note.evidence)),
         )
-        new += len(tx.all(_NOTE_WITHOUT_RUN if note.run_id is None else _NOTE, given))
+        new += len(tx.all(_NOTE_WITHOUT_RUN if note.run_id is None else _NOTE, params))
     return new
 
 
@@ -161,9 +161,9 @@ def forget_absences(tx: Tx, source: str, keys: Sequence[str]) -> None:
 
 def add_report(tx: Tx, report: Mapping[str, Any], run_id: str | None) -> None:
     tx.run(_ADD_REPORT, values(id=new_id(), run_id=run_id, created_at=tx.wall_ms, document=to_json(report)))
-    oldest = first(tx.all(_OLDEST_KEPT))
-    if oldest is not None:
-        tx.run(_FORGET_REPORTS, values(id=oldest[0]))
+    excess = first(tx.all(_NEWEST_EXCESS))
+    if excess is not None:
+        tx.run(_FORGET_REPORTS, values(id=excess[0]))
 
 
 def read_report(tx: Tx, run_id: str | None = None) -> StoredReport | None:

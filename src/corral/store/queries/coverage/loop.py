@@ -75,8 +75,8 @@ def stop(tx: Tx) -> LoopState:
 
 def take(tx: Tx, owner: str, lease_s: float) -> LoopState | None:
     """Take or renew the lease; None if the loop is off or another node has it."""
-    taken = tx.run(_TAKE, values(owner=owner, now=tx.now_ms, until=tx.now_ms + round(lease_s * 1000)))
-    return read(tx) if taken else None
+    updated = tx.run(_TAKE, values(owner=owner, now=tx.now_ms, until=tx.now_ms + round(lease_s * 1000)))
+    return read(tx) if updated else None
 
 
 def start_run(tx: Tx, state: LoopState, run: NewRun, drafts: Sequence[EventDraft]) -> bool:

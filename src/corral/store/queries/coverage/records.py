@@ -12,19 +12,19 @@ from corral.store.rows import from_json
 from corral.store.tables import records
 from corral.store.tx import Tx, param, values
 
-_AT_ONCE = 1000
+_BATCH_ROWS = 1000
 _COLUMNS = (records.c.id, records.c.data, records.c.created_at)
 _OF_RUN = (
     sa.select(*_COLUMNS)
     .where(records.c.run_id == param("owner"), records.c.id > param("after"))
     .order_by(records.c.id)
-    .limit(_AT_ONCE)
+    .limit(_BATCH_ROWS)
 )
 _OF_JOB = (
     sa.select(*_COLUMNS)
     .where(records.c.job_id == param("owner"), records.c.id > param("after"))
     .order_by(records.c.id)
-    .limit(_AT_ONCE)
+    .limit(_BATCH_ROWS)
 )
 
 
@@ -33,7 +33,7 @@ def record_page(tx: Tx, wanted: RecordRows, after: str) -> RecordPage:
     rows = tx.all(statement, values(owner=owner, after=after))
     found = [_entry(from_json(data), created_at, wanted.fields) for _, data, created_at in rows]
     entries = [entry for entry in found if entry is not None]
-    return RecordPage(entries, len(found) - len(entries), rows[-1][0] if len(rows) == _AT_ONCE else None)
+    return RecordPage(entries, len(found) - len(entries), rows[-1][0] if len(rows) == _BATCH_ROWS else None)
 
 
 def _entry(data: Any, created_at: int, fields: Mapping[str, str]) -> Entry | None:

@@ -5,7 +5,7 @@ across items of a host that a helper owns, it moves them to that helper. So each
 only items that are about to be read are moved. The states of a host:
 
     unowned ──────────────────────────────────► ARRIVED ──────────► SETTLED ─────────► unowned
-       │          (no page is being read)          ▲  (the helper is told)  (the helper left)
+       │          (no page is being read)          ▲  (the helper knows it)  (the helper left)
        └──► LEAVING ───────────────────────────────┘
             (the coordinator    (its last page
              is reading pages)   has ended)
@@ -182,8 +182,9 @@ def _window_size(room: int, *, wants_work: bool) -> int:
 def _assign_window(
     tx: Tx, context: CrawlStepContext, window: Sequence[Row], active: Sequence[Helper]
 ) -> tuple[list[str], list[Row], int]:
-    """Assign the hosts of these rows; return the assigned hosts, the coordinator's own rows and the number of its
-    hosts.
+    """Assign the hosts of these rows.
+
+    Return the assigned hosts, the coordinator's own rows and the number of its hosts.
     """
     busy = _busy_hosts(tx, context, window)
     leaving = _complete_handovers(tx, context.run_id, busy)
@@ -195,8 +196,8 @@ def _assign_window(
     rows = _move_items(tx, context.run_id, window, settled)
     on_the_way = leaving.keys() | assignment.handed_over.keys()
     own = [row for row in rows if _host_key(row) not in on_the_way]
-    given_away = [*assignment.assigned, *assignment.handed_over]
-    return given_away, own, len(unowned) - len(given_away)
+    transferred = [*assignment.assigned, *assignment.handed_over]
+    return transferred, own, len(unowned) - len(transferred)
 
 
 def _host_key(row: Row) -> str:

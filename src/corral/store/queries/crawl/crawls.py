@@ -20,11 +20,11 @@ from corral.store.tx import Row, Tx, first, is_state, param, values
 _OF_RUN = items.c.run_id == param("run_id")
 _COUNTS = tuple(crawls.c[name] for name in (*Counts._fields, *Spent._fields))
 _COUNTS_OF = sa.select(*_COUNTS, crawls.c.current_url, crawls.c.updated_at).where(crawls.c.run_id == param("run_id"))
-_SHOWN = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "helper"))
-_BY_KEY = sa.select(*_SHOWN).where(_OF_RUN, items.c.url_key == param("url_key"))
-_BY_ID = sa.select(*_SHOWN).where(items.c.id == param("id"))
+_ITEM_COLUMNS = tuple(column for column in items.columns if column.name not in ("url_key", "rank", "version", "helper"))
+_BY_KEY = sa.select(*_ITEM_COLUMNS).where(_OF_RUN, items.c.url_key == param("url_key"))
+_BY_ID = sa.select(*_ITEM_COLUMNS).where(items.c.id == param("id"))
 _IN_STATE = (
-    sa.select(*_SHOWN)
+    sa.select(*_ITEM_COLUMNS)
     .where(_OF_RUN, items.c.state == param("state"), items.c.id > param("after"))
     .order_by(items.c.id)
     .limit(param("limit"))
@@ -53,7 +53,7 @@ _HELD_BACK = (
 )
 # Items that trap detection holds back: proven traps, and deferred items that were not reached.
 _HELD_PAGES = (
-    sa.select(*_SHOWN)
+    sa.select(*_ITEM_COLUMNS)
     .where(
         _OF_RUN,
         items.c.state.in_(("skipped", "deferred")),
@@ -182,19 +182,19 @@ def in_state(tx: Tx, run_id: str, state: ItemState, after: int, limit: int) -> l
 
 def path_to(tx: Tx, run_id: str, url_key: str) -> list[StoredItem]:
     """Return the item, the item on whose page it was found, and so on to the start."""
-    way: list[StoredItem] = []
+    path: list[StoredItem] = []
     row = first(tx.all(_BY_KEY, values(run_id=run_id, url_key=url_key)))
     while row is not None:
-        way.append(_item_of(tx, row))
-        parent = way[-1].parent
-        seen = {each.id for each in way}
+        path.append(_item_of(tx, row))
+        parent = path[-1].parent
+        seen = {each.id for each in path}
         row = None if parent is None or parent in seen else first(tx.all(_BY_ID, values(id=parent)))
-    return way
+    return path
 
 
 def _item_of(tx: Tx, row: Row) -> StoredItem:
-    cell = dict(zip((column.name for column in _SHOWN), row, strict=True))
-    due_at = cell.pop("due_at")
+    fields = dict(zip((column.name for column in _ITEM_COLUMNS), row, strict=True))
+    due_at = fields.pop("due_at")
     due_in_s = max(0.0, (due_at - tx.now_ms) / 1000) if due_at else 0.0
-    state, reason = ItemState(cell["state"]), current_reason(cell["reason"])
-    return StoredItem(**{**cell, "state": state, "reason": reason, "due_in_s": due_in_s})
+    state, reason = ItemState(fields["state"]), current_reason(fields["reason"])
+    return StoredItem(**{**fields, "state": state, "reason": reason, "due_in_s": due_in_s})

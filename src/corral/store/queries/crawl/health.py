@@ -15,7 +15,7 @@ _ACTIVE = (
     .where(is_state(runs.c.state, RunState.RUNNING), _IS_CRAWL)
     .group_by(runs.c.owner)
 )
-# The counts of a crawl are those of its whole life. Items and records say when; both are found by an index.
+# The counts of a crawl cover its whole life. Items and records have times; an index finds both.
 _CHANGED = sa.select(crawls.c.run_id).where(crawls.c.updated_at > param("since"))
 _FAILED = sa.select(sa.func.count()).where(
     items.c.run_id.in_(_CHANGED),

@@ -9,14 +9,14 @@ from corral.store.tables import runs
 from corral.store.tx import Tx, is_state, param, values
 
 
-def _claim(*of: sa.ColumnElement[bool]) -> sa.Update:
+def _claim(*filters: sa.ColumnElement[bool]) -> sa.Update:
     due = (
         sa.select(runs.c.id)
         .where(
             is_state(runs.c.state, RunState.QUEUED),
             is_state(runs.c.kind, CRAWL_HELPER),
             runs.c.due_at <= param("now"),
-            *of,
+            *filters,
         )
         .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
         .limit(param("limit"))
@@ -32,5 +32,5 @@ _CLAIM_OF = _claim(runs.c.parent_id == param("crawl"))
 
 def claim(tx: Tx, owner: Owner, limit: int, lease_s: float, crawl: str | None) -> list[Lease]:
     """Lease due helpers, of one crawl or of any."""
-    taken = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms, limit=limit, crawl=crawl)}
-    return claims.start_leases(tx, tx.all(_CLAIM if crawl is None else _CLAIM_OF, taken), owner)
+    params = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms, limit=limit, crawl=crawl)}
+    return claims.start_leases(tx, tx.all(_CLAIM if crawl is None else _CLAIM_OF, params), owner)

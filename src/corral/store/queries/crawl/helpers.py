@@ -24,7 +24,7 @@ from corral.store.tables import crawl_helpers, crawl_host_owners, crawls, items,
 from corral.store.tx import Row, Tx, first, is_state, param, values
 
 COUNTED = (*Counts._fields, *Spent._fields, "dropped", "merged")
-# Handover states of a host: settled; the coordinator still reads its pages; the helper has not been told.
+# Handover states of a host: settled; the coordinator still reads its pages; the helper does not know it yet.
 SETTLED, LEAVING, ARRIVED = 0, 1, 2
 # How soon a worker that waits for others polls again.
 POLL_S = 0.1

@@ -73,15 +73,15 @@ def _within_depth(tx: Tx, context: CrawlStepContext, due: Sequence[Row], assigne
 
 def _within_host_limit(tx: Tx, context: CrawlStepContext, rows: Sequence[Row], limit: int) -> list[Row]:
     """Leave out rows whose host has reached its limit, and skip the host's other pending items."""
-    kept = host_limits.within(tx, context.run_id, rows, limit)
-    if len(kept) == len(rows):
-        return kept
+    allowed = host_limits.within(tx, context.run_id, rows, limit)
+    if len(allowed) == len(rows):
+        return allowed
     # Lease these first: everything that is pending afterwards is beyond the limit.
-    tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in kept])
-    ids = {row[0] for row in kept}
+    tx.many(_LEASE, [values(id=row[0], wall=tx.wall_ms) for row in allowed])
+    ids = {row[0] for row in allowed}
     skipped = host_limits.skip(tx, context.run_id, {row[HOST] for row in rows if row[0] not in ids})
     context.counts.update(pending=-skipped, skipped=skipped)
-    return kept
+    return allowed
 
 
 def _lease(tx: Tx, context: CrawlStepContext, rows: Sequence[Row]) -> tuple[Item, ...]:

@@ -64,7 +64,7 @@ def write_records(tx: Tx, context: CrawlStepContext, results: Sequence[ItemResul
 
 
 def clear_duplicate_keys(tx: Tx, context: CrawlStepContext) -> None:
-    """At the end of a crawl, remove a key from all rows that share it: the item key then identifies each of them.
+    """Remove a key from all rows that share it, at the end of a crawl: the item key then identifies each of them.
 
     If the first of them kept it, the order of pages would decide which row a later run is compared with.
     """

@@ -17,13 +17,13 @@ from corral.store.tables import crawls, items, runs
 from corral.store.tx import Row, Tx, is_state, param, values
 
 POISON = "worker_lost:poison"
-_FEW = 4
+_MAX_TOGETHER = 4
 
 _OF_RUN = items.c.run_id == param("run_id")
 _LEASED = sa.and_(is_state(items.c.state, ItemState.LEASED), items.c.helper == param("helper"))
 _SUSPECT = (_OF_RUN, is_state(items.c.state, ItemState.PENDING), items.c.losses > sa.literal_column("0"))
 _HELD = sa.select(sa.func.count()).select_from(items).where(_OF_RUN, _LEASED)
-_BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("most")).values(losses=items.c.losses + 1)
+_BLAME = sa.update(items).where(_OF_RUN, _LEASED, items.c.losses < param("cap")).values(losses=items.c.losses + 1)
 _END = (
     sa.update(items)
     .where(_OF_RUN, _LEASED, items.c.losses >= LOSS_CAP)
@@ -45,7 +45,7 @@ _NEXT = (
     .select_from(WITH_PARENTS)
     .where(*_SUSPECT, items.c.due_at <= param("now"))
     .order_by(items.c.losses.desc(), items.c.rank, items.c.id)
-    .limit(_FEW)
+    .limit(_MAX_TOGETHER)
 )
 
 
@@ -57,13 +57,13 @@ def blame(tx: Tx, run: Run, exit_status: str, *, is_certain: bool) -> None:
     if run.kind not in WITH_ITEMS:
         return
     is_helper = run.kind == CRAWL_HELPER
-    share = run.payload.read(CrawlHelperPayload).helper if is_helper else COORDINATOR
-    key = values(run_id=run.parent_id if is_helper else run.id, helper=share)
+    number = run.payload.read(CrawlHelperPayload).helper if is_helper else COORDINATOR
+    key = values(run_id=run.parent_id if is_helper else run.id, helper=number)
     held = tx.all(_HELD, key)[0][0]
     if not held:
         return
     is_sure = is_certain and held == 1
-    tx.run(_BLAME, {**key, **values(most=LOSS_CAP if is_sure else LOSS_CAP - 1)})
+    tx.run(_BLAME, {**key, **values(cap=LOSS_CAP if is_sure else LOSS_CAP - 1)})
     message = f"{LOSS_CAP} workers died while they read this page (last: {exit_status})"
     ended = tx.run(_END, {**key, **values(message=message, wall=tx.wall_ms)})
     tx.run(_NOTE, {**key, **values(ended=ended)})

@@ -47,8 +47,8 @@ def restore(tx: Tx, context: CrawlStepContext, chosen: Sequence[Row]) -> Sequenc
     others = sorted((row for row in chosen if not _is_retry(row)), key=_by_host)
     for host, rows in groupby(others, key=_by_host):
         due = list(rows)
-        asked = values(host=host, depth=max(row[DEPTH] for row in due), limit=len(due))
-        every = {row[0]: row for row in (*due, *tx.all(_EARLIEST, {**key, **asked}))}
+        params = values(host=host, depth=max(row[DEPTH] for row in due), limit=len(due))
+        every = {row[0]: row for row in (*due, *tx.all(_EARLIEST, {**key, **params}))}
         first = sorted(every.values(), key=_in_order)[: len(due)]
         _exchange(tx, due, first)
         found += first

@@ -16,7 +16,7 @@ from corral.store.tx import Tx, first, is_state, param, values
 FINISHED = -1
 
 # Items that the earlier crawl held back are not copied; a link to one may still be found.
-_NOT_TAKEN = (Refusal.NOFOLLOW.value, *(trap.value for trap in Trap))
+_NOT_COPIED = (Refusal.NOFOLLOW.value, *(trap.value for trap in Trap))
 # Walks along the ids from the last step's position: an index on the run alone would require a sort each time.
 _EARLIER = (
     sa.select(items.c.id, items.c.url, items.c.url_key, items.c.host, items.c.depth, items.c.lastmod)
@@ -24,7 +24,7 @@ _EARLIER = (
         items.c.id > param("after"),
         items.c.run_id.concat("") == param("since"),
         is_state(items.c.kind, PAGE),
-        sa.or_(items.c.reason.is_(None), items.c.reason.not_in(_NOT_TAKEN)),
+        sa.or_(items.c.reason.is_(None), items.c.reason.not_in(_NOT_COPIED)),
     )
     .order_by(items.c.id)
     .limit(MAX_ROWS)
@@ -55,20 +55,20 @@ def earlier(tx: Tx, run_id: str, since: Since, after: int) -> tuple[list[Discove
     return found, copied
 
 
-def with_versions(tx: Tx, since: Since, taken: Sequence[Item]) -> tuple[Item, ...]:
+def with_versions(tx: Tx, since: Since, leased: Sequence[Item]) -> tuple[Item, ...]:
     """Add the versions from the earlier crawl.
 
     Conditional requests are sent only if there is a record to carry over.
     """
     found = []
-    for item in taken:
+    for item in leased:
         row = first(tx.all(_VERSION, values(since=since.run_id, url_key=item.key)))
         if row is None or row[0] is None:
             found.append(item)
             continue
         digest, etag, modified = from_json(row[0])
         known = (digest, etag, modified) if row[1] is not None else (digest, None, None)
-        found.append(item._replace(known=known))
+        found.append(item._replace(earlier_version=known))
     return tuple(found)
 
 

@@ -22,7 +22,7 @@ from corral.store.tx import Row, Tx, is_state, param, values
 
 _OF_RUN = crawl_templates.c.run_id == param("run_id")
 _LOAD = sa.select(crawl_templates.c.name, crawl_templates.c.tally).where(_OF_RUN)
-_KEEP = (
+_SAVE = (
     insert(crawl_templates)
     .values(run_id=param("run_id"), name=param("name"), tally=param("tally"), growth=param("growth"))
     .on_conflict_do_update(index_elements=["run_id", "name"], set_={"tally": param("tally"), "growth": param("growth")})
@@ -74,26 +74,28 @@ _FRESH_LEASED = (
     .limit(1)
 )
 # The next items come from at most this many names that do not grow.
-_MOST_NAMES = 16
+_MAX_NAMES = 16
 # Concurrent pages of one growing name.
-_MOST_AT_ONCE = 16
+_MAX_CONCURRENT = 16
 
 
-def write(tx: Tx, context: CrawlStepContext, told: dict[str, Any]) -> tuple[dict[str, Any], int]:
+def write(tx: Tx, context: CrawlStepContext, report: dict[str, Any]) -> tuple[dict[str, Any], int]:
     """Write a worker's knowledge about templates; return the answer, and how many deferred items it refuses."""
-    key, growth = values(run_id=context.run_id), told.get("growth", {})
-    kept = [
+    key, growth = values(run_id=context.run_id), report.get("growth", {})
+    updated = [
         {**key, **values(name=storable(name), tally=to_json(tally), growth=growth.get(name, 0.0))}
-        for name, tally in sorted(told["tallies"].items())
+        for name, tally in sorted(report["tallies"].items())
         if tally is not None
     ]
-    dropped = [{**key, **values(name=storable(name))} for name, tally in told["tallies"].items() if tally is None]
-    if kept:
-        tx.many(_KEEP, kept)
+    dropped = [{**key, **values(name=storable(name))} for name, tally in report["tallies"].items() if tally is None]
+    if updated:
+        tx.many(_SAVE, updated)
     if dropped:
         tx.many(_DROP, dropped)
-    refused = sum(tx.run(_REFUSE, {**key, **values(name=storable(name), wall=tx.wall_ms)}) for name in told["endless"])
-    return (_initial_knowledge(tx, context) if told["begins"] else {}), refused
+    refused = sum(
+        tx.run(_REFUSE, {**key, **values(name=storable(name), wall=tx.wall_ms)}) for name in report["endless"]
+    )
+    return (_initial_knowledge(tx, context) if report["begins"] else {}), refused
 
 
 def promote(tx: Tx, context: CrawlStepContext, limit: int, next_rows: Sequence[Row], holding: int) -> int:
@@ -122,7 +124,7 @@ def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) ->
     A growing name gets no more than its concurrency: the links of its pages decide which name comes next.
     """
     key = values(run_id=context.run_id)
-    names = tx.all(_NAMES, {**key, **values(limit=_MOST_NAMES)})
+    names = tx.all(_NAMES, {**key, **values(limit=_MAX_NAMES)})
     quiet = [name for name, growth in names if not growth]
     if quiet:
         rows = [row for name in quiet for row in tx.all(_NEXT_OF_NAME, {**key, **values(name=name, limit=limit)})]
@@ -130,7 +132,7 @@ def _least_grown(tx: Tx, context: CrawlStepContext, limit: int, holding: int) ->
     if not names:
         # The worker has forgotten the names of all remaining items.
         return [row[0] for row in tx.all(_NEXT_DEFERRED, {**key, **values(limit=limit)})]
-    some = min(limit, max(1, min(context.bounds.concurrency, _MOST_AT_ONCE)) - holding)
+    some = min(limit, max(1, min(context.bounds.concurrency, _MAX_CONCURRENT)) - holding)
     [(in_flight,)] = tx.all(_LEAST_IN_FLIGHT, key)
     if some <= 0 or (in_flight is not None and in_flight < names[0][1]):
         return []  # a page of a less suspect name is being read and may lead to more of them
@@ -145,9 +147,9 @@ def _initial_knowledge(tx: Tx, context: CrawlStepContext) -> dict[str, Any]:
     return _load_templates(tx, context.run_id, lambda name: not others or host_key_of_template(name) not in others)
 
 
-def knowledge_of(tx: Tx, run_id: str, places: Collection[str]) -> dict[str, Any]:
+def knowledge_of(tx: Tx, run_id: str, host_keys: Collection[str]) -> dict[str, Any]:
     """Return the other workers' knowledge about these hosts."""
-    return _load_templates(tx, run_id, lambda name: host_key_of_template(name) in places)
+    return _load_templates(tx, run_id, lambda name: host_key_of_template(name) in host_keys)
 
 
 def _load_templates(tx: Tx, run_id: str, is_wanted: Callable[[str], bool]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from corral.domain.ids import Owner
 from corral.store.tables import host_quotas
 from corral.store.tx import Tx, insert_params, param, values
 
-_PART_MS = round(QUOTA_S * 1000)
+_QUOTA_MS = round(QUOTA_S * 1000)
 _CLEAN_MS = 60_000
 # Quota rows come and go, and a row that does not exist yet cannot be locked. SQLite has one writer at a time.
 _LOCK = sa.select(sa.func.pg_advisory_xact_lock(sa.literal_column("7105190")))
@@ -18,7 +18,7 @@ _AT = host_quotas.c.host_key == param("host_key")
 _MINE = host_quotas.c.owner == param("owner")
 _ALIVE = host_quotas.c.until > param("now")
 _COLUMNS = tuple(host_quotas.c[name] for name in ("owner", "slots", "wanted", "has_pause", "since"))
-_AT_PLACE = sa.select(*_COLUMNS).where(_AT, _ALIVE)
+_AT_HOST = sa.select(*_COLUMNS).where(_AT, _ALIVE)
 _INSERT = insert(host_quotas).values(insert_params(host_quotas))
 _KEEP = _INSERT.on_conflict_do_update(
     index_elements=["host_key", "owner"],
@@ -38,31 +38,31 @@ _CONTESTED = (
 )
 
 
-def take(tx: Tx, owner: Owner, asks: Sequence[QuotaRequest]) -> list[QuotaGrant]:
+def take(tx: Tx, owner: Owner, requests: Sequence[QuotaRequest]) -> list[QuotaGrant]:
     if tx.is_postgres:
         tx.all(_LOCK)
-    return [_take(tx, owner, ask) for ask in asks]
+    return [_take(tx, owner, request) for request in requests]
 
 
-def _take(tx: Tx, owner: Owner, ask: QuotaRequest) -> QuotaGrant:
-    rows = tx.all(_AT_PLACE, values(host_key=ask.host_key, now=tx.now_ms))
+def _take(tx: Tx, owner: Owner, request: QuotaRequest) -> QuotaGrant:
+    rows = tx.all(_AT_HOST, values(host_key=request.host_key, now=tx.now_ms))
     quotas = {row[0]: HostQuota(row[0], row[1], row[2], bool(row[3]), (tx.now_ms - row[4]) / 1000) for row in rows}
     since = {row[0]: row[4] for row in rows}
     mine = quotas.pop(owner, None)
-    slots = compute_quota(owner, ask, mine, list(quotas.values()))
-    held = max(slots, ask.in_use)  # active requests count until they end
+    slots = compute_quota(owner, request, mine, list(quotas.values()))
+    held = max(slots, request.in_use)  # active requests count until they end
     is_as_before = mine is not None and bool(mine.slots) == bool(held)
     row = values(
-        host_key=ask.host_key,
+        host_key=request.host_key,
         owner=owner,
         slots=held,
-        wanted=ask.wanted,
-        has_pause=int(ask.pause_s > 0),
+        wanted=request.wanted,
+        has_pause=int(request.pause_s > 0),
         since=since[owner] if is_as_before else tx.now_ms,
-        until=tx.now_ms + _PART_MS,
+        until=tx.now_ms + _QUOTA_MS,
     )
     tx.run(_KEEP, row)
-    return QuotaGrant(ask.host_key, slots, is_contested=bool(quotas))
+    return QuotaGrant(request.host_key, slots, is_contested=bool(quotas))
 
 
 def find_contested(tx: Tx, owner: Owner) -> dict[str, bool]:
@@ -72,7 +72,7 @@ def find_contested(tx: Tx, owner: Owner) -> dict[str, bool]:
 
 def renew(tx: Tx, owner: Owner) -> None:
     """Renew all quotas of a node, and delete those of nodes that have been silent for a minute."""
-    tx.run(_RENEW, values(owner=owner, until=tx.now_ms + _PART_MS))
+    tx.run(_RENEW, values(owner=owner, until=tx.now_ms + _QUOTA_MS))
     tx.run(_CLEAN, values(before=tx.now_ms - _CLEAN_MS))
 
 

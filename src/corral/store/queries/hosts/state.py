@@ -45,7 +45,7 @@ _OPEN = _INSERT.on_conflict_do_update(
         "updated_at": _NEW.updated_at,
     },
 )
-_SAY = _INSERT.on_conflict_do_update(
+_SET_PACE = _INSERT.on_conflict_do_update(
     index_elements=["host_key"], set_={name: _NEW[name] for name in ("concurrency", "delay_ms", "updated_at")}
 )
 _TAKE_PROBE = (
@@ -62,15 +62,15 @@ _END_PROBE = (
     .where(_AT)
     .values(failures=param("failures"), opened_at=param("opened_at"), probed_at=sa.null(), updated_at=param("now"))
 )
-_ONE = sa.select(hosts).where(_AT)
+_GET = sa.select(hosts).where(_AT)
 _NEWEST = sa.select(hosts).order_by(hosts.c.updated_at.desc(), hosts.c.host_key).limit(param("limit"))
-_HAS_SAID = sa.or_(hosts.c.concurrency.is_not(None), hosts.c.delay_ms.is_not(None))
+_HAS_PACE = sa.or_(hosts.c.concurrency.is_not(None), hosts.c.delay_ms.is_not(None))
 _WATCHED = _NEWEST.where(
-    sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_SAID)
+    sa.or_(hosts.c.opened_at.is_not(None), hosts.c.blocked_until > param("now"), hosts.c.failures > 0, _HAS_PACE)
 )
 _CHANGED = _NEWEST.where(hosts.c.updated_at >= param("since"))
 # Nothing has requested these hosts since; the next request finds out whether the host still fails.
-_FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_SAID))
+_FORGET = sa.delete(hosts).where(hosts.c.updated_at < param("before"), sa.not_(_HAS_PACE))
 _PARK = (
     sa.update(runs)
     .where(
@@ -119,7 +119,7 @@ _NEXT_PAGE = (
     .order_by(items.c.due_at)
     .limit(1)
 )
-_CALL_UP_PAGE = (
+_RELEASE_PAGE = (
     sa.update(items)
     .where(items.c.run_id == param("run_id"), items.c.id == param("id"), is_state(items.c.state, "pending"))
     .values(due_at=FREED_DUE)
@@ -153,7 +153,7 @@ def forget(tx: Tx, older_than_s: float) -> int:
 
 
 def get(tx: Tx, host_key: str) -> StoredHost | None:
-    row = first(tx.all(_ONE, values(host_key=host_key)))
+    row = first(tx.all(_GET, values(host_key=host_key)))
     return None if row is None else _host(tx, row)
 
 
@@ -170,13 +170,13 @@ def _host(tx: Tx, row: Row) -> StoredHost:
     )
 
 
-def _row(tx: Tx, host_key: str, **given: Any) -> dict[str, Any]:
-    plain = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
-    return {**plain, **given, **values(host_key=host_key, updated_at=tx.now_ms)}
+def _row(tx: Tx, host_key: str, **columns: Any) -> dict[str, Any]:
+    defaults = values(failures=0, opened_at=None, probed_at=None, blocked_until=0, concurrency=None, delay_ms=None)
+    return {**defaults, **columns, **values(host_key=host_key, updated_at=tx.now_ms)}
 
 
 def touch(tx: Tx, seen: Sequence[tuple[str, int, float]]) -> None:
-    """Save the failures in a row of hosts, and the pauses they asked for."""
+    """Save the failures in a row of hosts, and the pauses they requested."""
     rows = [
         _row(tx, host_key, failures=failures, blocked_until=tx.now_ms + round(blocked_s * 1000) if blocked_s > 0 else 0)
         for host_key, failures, blocked_s in sorted(seen)
@@ -202,18 +202,18 @@ def end_probe(tx: Tx, host_key: str, failures: int, opened_ago_s: float | None) 
     """
     opened_at = None if opened_ago_s is None else tx.now_ms - round(opened_ago_s * 1000)
     tx.run(_END_PROBE, values(host_key=host_key, failures=failures, opened_at=opened_at, now=tx.now_ms))
-    return let_go(tx, host_key) if opened_at is None else 0
+    return release_pages(tx, host_key) if opened_at is None else 0
 
 
-def say(tx: Tx, host_key: str, pace: SitePace) -> None:
+def set_pace(tx: Tx, host_key: str, pace: SitePace) -> None:
     """Save the pace that a person has set for a site."""
     delay_ms = None if pace.delay_s is None else round(pace.delay_s * 1000)
-    tx.run(_SAY, _row(tx, host_key, concurrency=pace.concurrency, delay_ms=delay_ms))
+    tx.run(_SET_PACE, _row(tx, host_key, concurrency=pace.concurrency, delay_ms=delay_ms))
 
 
 def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     """Return runs to the queue until their host accepts requests; the attempt does not count."""
-    rows = tx.many_returning(_PARK, [_park_runs(each) for each in parkings])
+    rows = tx.many_returning(_PARK, [_parking_values(each) for each in parkings])
     history: list[dict[str, Any]] = []
     for each, row in zip(parkings, rows, strict=True):
         if row is not None:
@@ -224,7 +224,7 @@ def park(tx: Tx, parkings: Sequence[Parking]) -> int:
     return len(history)
 
 
-def _park_runs(each: Parking) -> dict[str, Any]:
+def _parking_values(each: Parking) -> dict[str, Any]:
     lease = each.lease
     return values(
         id=lease.run_id,
@@ -235,14 +235,14 @@ def _park_runs(each: Parking) -> dict[str, Any]:
     )
 
 
-def let_go(tx: Tx, host_key: str) -> int:
+def release_pages(tx: Tx, host_key: str) -> int:
     """Make all crawl pages that wait for this host due now. Claims wake the runs, as the host has room."""
     crawls = [row[0] for row in tx.all(_LIVE_CRAWLS)]
     freed = [values(run_id=run_id, host=name, now=tx.now_ms) for run_id in crawls for name in _names(host_key)]
     return tx.many(_FREE_ITEMS, freed) if freed else 0
 
 
-def call_up(tx: Tx, host_key: str) -> int:
+def release_probe_page(tx: Tx, host_key: str) -> int:
     """Make a crawl page due as the probe of an open breaker, unless a run is waiting to make that request."""
     if tx.all(_FIRST_WAITING, values(host_key=host_key)):
         return 0
@@ -250,7 +250,7 @@ def call_up(tx: Tx, host_key: str) -> int:
         for name in _names(host_key):
             page = first(tx.all(_NEXT_PAGE, values(run_id=run_id, host=name, now=tx.now_ms)))
             if page is not None:
-                return tx.run(_CALL_UP_PAGE, values(run_id=run_id, id=page[0]))
+                return tx.run(_RELEASE_PAGE, values(run_id=run_id, id=page[0]))
     return 0
 
 

@@ -20,10 +20,10 @@ from corral.store.tx import Row, Tx, param, values
 MakeCheck = Callable[[Sequence[int]], tuple[NewRun, Sequence[EventDraft]]]
 
 refreshes = proxy_refreshes
-_KEPT = 100
+_MAX_STORED = 100
 _RECHECK_CLAIM_S = 600.0
 # After this many failed checks in a row, only the next refresh checks a proxy again.
-_MOST_RECHECKS = 8
+_MAX_RECHECKS = 8
 _READ = sa.select(
     refreshes.c.id, refreshes.c.created_at, refreshes.c.chunk_runs, refreshes.c.completed_at, refreshes.c.result_count,
     runs.c.state, runs.c.error_message,
@@ -44,7 +44,7 @@ _END = (
 )
 _PURGE = sa.delete(refreshes).where(
     refreshes.c.completed_at.is_not(None),
-    refreshes.c.id.not_in(sa.select(refreshes.c.id).order_by(refreshes.c.id.desc()).limit(_KEPT)),
+    refreshes.c.id.not_in(sa.select(refreshes.c.id).order_by(refreshes.c.id.desc()).limit(_MAX_STORED)),
 )
 _STATE: sa.Select[Any] = sa.select(runs.c.state).where(runs.c.id == param("id"))
 _USABLE = sa.select(sa.func.count()).select_from(proxies).where(proxies.c.state == ProxyState.ALIVE.value)
@@ -53,7 +53,7 @@ _DUE = (
     .where(
         proxies.c.state.in_([ProxyState.COOLING.value, ProxyState.DEAD.value]),
         proxies.c.cooled_until <= param("wall"),
-        proxies.c.cools < _MOST_RECHECKS,
+        proxies.c.cools < _MAX_RECHECKS,
     )
     .order_by(proxies.c.cooled_until)
     .limit(param("limit"))

@@ -163,14 +163,14 @@ def _list_scrapers(tx: Tx, where: dict[str, Any], rules: FeedRules) -> list[str]
 def _read_ready(tx: Tx, where: dict[str, Any], limit: int, scope: TaskScope | None) -> list[StoredTask]:
     """Return the first ready tasks of one scraper in one band."""
     found: list[StoredTask] = []
-    last, most = 0 if scope is None else scope.first_seq - 1, limit
+    last, page_size = 0 if scope is None else scope.first_seq - 1, limit
     while len(found) < limit:
-        rows = tx.all(_FIRST_OF_SCRAPER, {**where, **values(seq=last, limit=most)})
+        rows = tx.all(_FIRST_OF_SCRAPER, {**where, **values(seq=last, limit=page_size)})
         read = [task_of(row) for row in rows]
         found += [each for each in read if scope is None or each.task.id in scope.ids]
-        if len(rows) < most:
+        if len(rows) < page_size:
             break
-        last, most = read[-1].seq, _PAGE
+        last, page_size = read[-1].seq, _PAGE
     return found[:limit]
 
 

@@ -77,7 +77,7 @@ _READ = sa.select(tasks, runs.c.state, runs.c.hold_reason).select_from(
 )
 _GET = _READ.where(tasks.c.id == param("id"))
 _SELECT = {is_postgres: _READ.where(listed) for is_postgres, listed in _IS_LISTED.items()}
-_MANY = 200
+_LIST_FROM = 200
 _COUNT = sa.select(tasks.c.state, tasks.c.priority, tasks.c.scraper, sa.func.count()).group_by(
     tasks.c.state, tasks.c.priority, tasks.c.scraper
 )
@@ -102,33 +102,33 @@ def lock(tx: Tx) -> None:
         tx.all(_LOCK)
 
 
-def add(tx: Tx, given: Sequence[QueueTask], registry: str) -> ImportReport:
+def add(tx: Tx, imported: Sequence[QueueTask], registry: str) -> ImportReport:
     """Import tasks by id: new and changed tasks become ready, the others stay unchanged."""
-    if not given:
+    if not imported:
         return ImportReport()
     lock(tx)
-    known = _find_known(tx, given)
-    new = [task for task in given if task.id not in known]
+    known = _find_known(tx, imported)
+    new = [task for task in imported if task.id not in known]
     _insert(tx, new, registry)
     updated, busy = 0, []
-    for task in given:
+    for task in imported:
         if task.id not in known:
             continue
-        _, digest, state, *place = known[task.id]
+        _, digest, state, *ranking = known[task.id]
         if digest != task.digest and state == TaskState.STARTED.value:
             busy.append(task.id)
         elif digest != task.digest:
             updated += tx.run(_REPLACE, _row(task, registry))
-        elif place != [int(task.priority), registry] and state != TaskState.STARTED.value:
+        elif ranking != [int(task.priority), registry] and state != TaskState.STARTED.value:
             # Also for an ended task: it may be requeued.
             changed = tx.run(_RANK, _row(task, registry))
             updated += changed if state == TaskState.READY.value else 0
-    unchanged = len(given) - len(new) - updated - len(busy)
+    unchanged = len(imported) - len(new) - updated - len(busy)
     return ImportReport(len(new), updated, unchanged, tuple(busy))
 
 
-def _find_known(tx: Tx, given: Sequence[QueueTask]) -> dict[str, Row]:
-    rows = tx.all(_KNOWN[tx.is_postgres], _bind_ids(tx, [task.id for task in given]))
+def _find_known(tx: Tx, imported: Sequence[QueueTask]) -> dict[str, Row]:
+    rows = tx.all(_KNOWN[tx.is_postgres], _bind_ids(tx, [task.id for task in imported]))
     return {row[0]: row for row in rows}
 
 
@@ -186,7 +186,7 @@ def _listing(wanted: TaskFilter) -> sa.Select[Any]:
 
 def select(tx: Tx, ids: Sequence[str]) -> list[StoredTask]:
     """Return the tasks with these ids that exist."""
-    if len(ids) > _MANY:
+    if len(ids) > _LIST_FROM:
         return [task_of(row) for row in tx.all(_SELECT[tx.is_postgres], _bind_ids(tx, ids))]
     return [task_of(row) for task_id in ids for row in tx.all(_GET, values(id=task_id))]
 

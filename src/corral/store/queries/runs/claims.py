@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from corral.domain.hosts.claiming import (
     ANY_HOST,
-    MOST_SET_ASIDE,
+    MAX_SET_ASIDE,
     Candidate,
     HostRoom,
     LaneRoom,
@@ -149,22 +149,22 @@ def claim(  # noqa: PLR0917 - who claims, how much, and within which limits
     Suspects are extra: as many as one isolation worker takes.
     """
     waiting.wake_all(tx, hosts, lanes)
-    taken = {**claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
+    params = {**claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
     room = LaneRoom(limit, lanes)
-    rows = take(tx, _suspects(tx, lanes, hosts), taken)
+    rows = take(tx, _suspects(tx, lanes, hosts), params)
     for band in Priority:
         if room.total > 0:
-            rows += _claim_in(tx, band, room, hosts, taken)
+            rows += _claim_in(tx, band, room, hosts, params)
     return start_leases(tx, rows, owner)
 
 
-def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: dict[str, Any]) -> list[Row]:
+def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, params: dict[str, Any]) -> list[Row]:
     """Claim from one band. Runs whose host has no room are set aside, so that the next claim skips them."""
     rows: list[Row] = []
     look_ahead, set_aside = 0, 0
-    while room.total > 0 and set_aside < MOST_SET_ASIDE:
+    while room.total > 0 and set_aside < MAX_SET_ASIDE:
         chosen, busy = choose(_candidates(tx, band, room, look_ahead), room, hosts)
-        rows += take(tx, chosen, taken)
+        rows += take(tx, chosen, params)
         if not busy:
             break
         waiting.set_aside(tx, busy)
@@ -173,10 +173,10 @@ def _claim_in(tx: Tx, band: Priority, room: LaneRoom, hosts: HostRoom, taken: di
     return rows
 
 
-def take(tx: Tx, chosen: Sequence[Candidate], taken: dict[str, Any]) -> list[Row]:
+def take(tx: Tx, chosen: Sequence[Candidate], params: dict[str, Any]) -> list[Row]:
     # In the same order for every caller, so that two claims of the same rows cannot deadlock.
     ids = sorted(each.id for each in chosen)
-    rows = tx.many_returning(_CLAIM_ONE, [{**taken, **values(id=run_id)} for run_id in ids])
+    rows = tx.many_returning(_CLAIM_ONE, [{**params, **values(id=run_id)} for run_id in ids])
     return [row for row in rows if row is not None]
 
 
@@ -206,8 +206,8 @@ def _suspects(tx: Tx, lanes: Lanes, hosts: HostRoom) -> list[Candidate]:
 def claim_one(tx: Tx, run_id: str, owner: Owner, lease_s: float, hosts: HostRoom = ANY_HOST) -> list[Lease]:
     """Lease one run by id, for a caller that executes only this one."""
     waiting.wake_all(tx, hosts, EVERY_LANE)
-    taken = claim_params(tx, owner, lease_s)
-    return start_leases(tx, tx.all(_CLAIM_ONE, {**taken, **values(id=run_id, now=tx.now_ms)}), owner)
+    params = claim_params(tx, owner, lease_s)
+    return start_leases(tx, tx.all(_CLAIM_ONE, {**params, **values(id=run_id, now=tx.now_ms)}), owner)
 
 
 def due_again(tx: Tx, within_s: float, limit: int) -> list[Hint]:
@@ -263,24 +263,24 @@ def settle_all(tx: Tx, settlements: Sequence[Settlement]) -> list[bool]:
     """
     keys = {each.lease.key: _row_keys(each) for each in settlements}
     settlements, judging = data_verdicts.judge_all(tx, [_report_keys(each, keys) for each in settlements])
-    given = [_settle_values(tx, settlement, keys) for settlement in settlements]
-    if tx.every(_SETTLE_UNTOUCHED, given):
+    params = [_settle_values(tx, settlement, keys) for settlement in settlements]
+    if tx.every(_SETTLE_UNTOUCHED, params):
         ends = [settlement.lease.seq + len(settlement.transition.events) for settlement in settlements]
-        _write_beside(tx, settlements, ends, keys)
+        _write_results(tx, settlements, ends, keys)
         judging.write(tx, settlements)
         return [True] * len(settlements)
-    rows = tx.many_returning(_SETTLE, given)
+    rows = tx.many_returning(_SETTLE, params)
     landed = [(settlement, row[0]) for settlement, row in zip(settlements, rows, strict=True) if row is not None]
-    _write_beside(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed], keys)
+    _write_results(tx, [settlement for settlement, _ in landed], [seq for _, seq in landed], keys)
     # Only settlements written now count: the data of a repeated settle was learned before.
     judging.write(tx, [settlement for settlement, _ in landed])
     return [
-        row is not None or _was_mine_already(tx, settlement) or _refuse(tx, settlement.lease)
+        row is not None or _was_settled_before(tx, settlement) or _record_stale_write(tx, settlement.lease)
         for settlement, row in zip(settlements, rows, strict=True)
     ]
 
 
-def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int], keys: _Keys) -> None:
+def _write_results(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence[int], keys: _Keys) -> None:
     """Write the events up to these numbers, the records, artifacts and interventions of settled runs."""
     history: list[dict[str, Any]] = []
     results: list[dict[str, Any]] = []
@@ -291,7 +291,7 @@ def _write_beside(tx: Tx, settlements: Sequence[Settlement], last_seqs: Sequence
     events.insert(tx, history)
     if results:
         tx.many(_INSERT_RECORD, results)
-    artifacts.name_all(tx, settlements)
+    artifacts.add_all(tx, settlements)
     interventions.open_for(tx, settlements)
 
 
@@ -358,8 +358,8 @@ def _row_keys(settlement: Settlement) -> RowKeys:
     return choose_row_keys(settlement.transition.records, page.record_key, redact(page.url))
 
 
-def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
-    """True if this settlement was committed before and only the answer was lost."""
+def _was_settled_before(tx: Tx, settlement: Settlement) -> bool:
+    """Return whether this settlement was committed before and only the answer was lost."""
     lease = settlement.lease
     rows = tx.all(_STATE_NOW, values(id=lease.run_id))
     # A repetition is judged again by a history that may have grown, so it can end in either state.
@@ -367,8 +367,8 @@ def _was_mine_already(tx: Tx, settlement: Settlement) -> bool:
     return bool(rows) and rows[0][0] in states and tuple(rows[0][1:]) == (lease.epoch, lease.owner)
 
 
-def _refuse(tx: Tx, lease: Lease) -> bool:
-    """Record a write attempt without the lease; always False."""
+def _record_stale_write(tx: Tx, lease: Lease) -> bool:
+    """Record a write attempt without the lease; return False."""
     [row] = tx.many_returning(_NUMBER_STALE, [values(id=lease.run_id)])
     if row is not None:
         draft = EventDraft(EventKind.STALE_WRITE_REFUSED, {"epoch": lease.epoch})

@@ -1,4 +1,4 @@
-"""The verdict on the data of a run, in the transaction that ends it; the history it is judged by; its acceptance."""
+"""The verdict on the data of a run, written in the transaction that ends it; the job's history; its acceptance."""
 
 from collections.abc import Sequence
 from typing import Any

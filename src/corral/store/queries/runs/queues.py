@@ -46,10 +46,10 @@ _COUNT_IN = {
     for state in (RunState.HELD, RunState.RUNNING)
 }
 
-_Place = tuple[Queue, int]
+_BandKey = tuple[Queue, int]
 
 
-class _Tally(dict[_Place, int]):
+class _Tally(dict[_BandKey, int]):
     def add(self, queue: Queue, priority: int, count: int) -> None:
         self[queue, priority] = self.get((queue, priority), 0) + count
 
@@ -92,12 +92,12 @@ def _wait_s(tx: Tx, due_at: int | None) -> float | None:
 
 def neglect(tx: Tx, after_s: float) -> list[Neglect]:
     """Return queues with runs due for at least this time that no live node serves. Fast, however long the queue is."""
-    by = nodes.live_queues(tx)
+    served = nodes.live_queues(tx)
     oldest_s: dict[Queue, float] = {}
     for lane, statement in _OLDEST_IN_LANE.items():
         queue = _QUEUE_OF_LANE[lane]
-        for band in Priority if queue.value not in by else ():
+        for band in Priority if queue.value not in served else ():
             waited_s = _wait_s(tx, tx.all(statement, values(band=int(band)))[0][0])
             if waited_s is not None:
                 oldest_s[queue] = max(oldest_s.get(queue, 0.0), waited_s)
-    return find_neglected(oldest_s, by, after_s)
+    return find_neglected(oldest_s, served, after_s)

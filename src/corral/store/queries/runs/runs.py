@@ -61,8 +61,8 @@ _COUNT_LIVE = sa.select(
 
 def _listing(*filters: sa.ColumnElement[bool]) -> sa.Select[Any]:
     # Crawl helpers are not submitted by users; the crawl's own history mentions them.
-    asked_for = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
-    found = sa.select(runs).where(runs.c.id < param("before"), asked_for, *filters)
+    is_no_helper = runs.c.kind != sa.literal_column(f"'{CRAWL_HELPER}'")
+    found = sa.select(runs).where(runs.c.id < param("before"), is_no_helper, *filters)
     return found.order_by(runs.c.id.desc()).limit(param("limit"))
 
 

@@ -25,13 +25,13 @@ _SET_ASIDE = (
     .returning(runs.c.id, runs.c.seq)
 )
 # Only runs that this claim can take: others would use up the host's room and stay in the queue.
-_TAKEN_NOW = sa.or_(
+_IN_CLAIMED_LANE = sa.or_(
     *(sa.and_(param(lane.value) == 1, sa.text(IN_LANE[lane.value])) for lane in Lane),
 )
-_NOT_SUSPECT_OR_TAKEN = sa.or_(runs.c.suspect == sa.literal_column("0"), param("suspects") == 1)
+_IS_CLAIMABLE = sa.or_(runs.c.suspect == sa.literal_column("0"), param("suspects") == 1)
 _next = (
     sa.select(runs.c.id)
-    .where(*_WAITS_FOR, runs.c.due_at <= param("now"), _TAKEN_NOW, _NOT_SUSPECT_OR_TAKEN)
+    .where(*_WAITS_FOR, runs.c.due_at <= param("now"), _IN_CLAIMED_LANE, _IS_CLAIMABLE)
     .order_by(runs.c.priority, runs.c.due_at, runs.c.id)
     .limit(param("limit"))
     .with_for_update(skip_locked=True)
@@ -96,6 +96,6 @@ def wake_all(tx: Tx, hosts: HostRoom, lanes: Lanes) -> None:
     """
     waited_for = [row[0] for row in tx.all(WAITED_FOR)]
     room_of = LaneRoom(1, lanes)
-    taken = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
+    flags = {lane.value: int(room_of.of(lane) > 0) for lane in Lane} | {"suspects": int(lanes.suspects != 0)}
     for host_key, room in hosts.find_room(waited_for).items():
-        tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **taken))
+        tx.run(_WAKE, values(host_key=host_key, limit=room, now=tx.now_ms, **flags))

@@ -75,25 +75,25 @@ def _cell(document: dict[str, Any], failed_shape: str | None) -> str:
     return to_json(document if failed_shape is None else {**document, _FAILED: failed_shape})
 
 
-def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
+def save(tx: Tx, recorded: RecordedRecipe) -> StoredRecipe | None:
     """Save a recorded recipe; None if it is already known or a person pinned another one.
 
     A recording of the same shape is not a new recipe, even if its calls send other values: the knowledge about the old
     one, above all that it failed, applies to it too.
     """
-    known = [_to_recipe(row) for row in tx.all(_SAME_PAGES, _page_of(lesson))]
+    known = [_to_recipe(row) for row in tx.all(_SAME_PAGES, _page_of(recorded))]
     before = known[0] if known else None
-    if before is not None and before.document == lesson.document:
+    if before is not None and before.document == recorded.document:
         return None
-    shape = shape_of(lesson.document)
+    shape = shape_of(recorded.document)
     is_same_shape = before is not None and shape_of(before.document) == shape
     has_failed = before is not None and before.failed_shape == shape
     row_values = values(
         id=new_id(),
-        host=lesson.host,
-        url_pattern=lesson.url_pattern,
-        fields_key=lesson.fields_key,
-        document=_cell(lesson.document, shape if has_failed else None),
+        host=recorded.host,
+        url_pattern=recorded.url_pattern,
+        fields_key=recorded.fields_key,
+        document=_cell(recorded.document, shape if has_failed else None),
         pinned=0,
         version=1,
         created_at=tx.wall_ms,
@@ -103,12 +103,12 @@ def save(tx: Tx, lesson: RecordedRecipe) -> StoredRecipe | None:
     if row is None:
         return None
     if not is_same_shape:
-        tx.run(_FORGET, values(host=lesson.host, fields_key=lesson.memory_key))
+        tx.run(_FORGET, values(host=recorded.host, fields_key=recorded.memory_key))
     return None if has_failed else _to_recipe(row)
 
 
-def _page_of(lesson: RecordedRecipe) -> dict[str, Any]:
-    return values(host=lesson.host, fields_key=lesson.fields_key, url_pattern=lesson.url_pattern)
+def _page_of(recorded: RecordedRecipe) -> dict[str, Any]:
+    return values(host=recorded.host, fields_key=recorded.fields_key, url_pattern=recorded.url_pattern)
 
 
 def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
@@ -122,11 +122,11 @@ def mark_failed(tx: Tx, recipe_id: str, version: int) -> None:
 def change(tx: Tx, recipe_id: str, document: dict[str, Any] | None, *, pinned: bool) -> StoredRecipe:
     """Write the document of a person, or only pin or unpin the recipe."""
     before = get(tx, recipe_id)
-    given = values(id=recipe_id, pinned=int(pinned), updated_at=tx.wall_ms)
+    params = values(id=recipe_id, pinned=int(pinned), updated_at=tx.wall_ms)
     if document is None:
-        [row] = tx.many_returning(_PIN, [given])
+        [row] = tx.many_returning(_PIN, [params])
     else:
-        [row] = tx.many_returning(_EDIT, [{**given, **values(document=to_json(document))}])
+        [row] = tx.many_returning(_EDIT, [{**params, **values(document=to_json(document))}])
     if row is None:
         raise RecipeNotFound(recipe_id)
     stored = _to_recipe(row)
@@ -149,10 +149,10 @@ def of_fields(tx: Tx, host: str, fields_key: str) -> list[StoredRecipe]:
 
 
 def newest(tx: Tx, host: str | None, before: str | None, limit: int) -> list[StoredRecipe]:
-    given = values(before=before or LAST_ID, limit=limit)
+    params = values(before=before or LAST_ID, limit=limit)
     if host is None:
-        return [_to_recipe(row) for row in tx.all(_LIST, given)]
-    return [_to_recipe(row) for row in tx.all(_LIST_HOST, {**given, **values(host=host)})]
+        return [_to_recipe(row) for row in tx.all(_LIST, params)]
+    return [_to_recipe(row) for row in tx.all(_LIST_HOST, {**params, **values(host=host)})]
 
 
 def delete(tx: Tx, recipe_id: str) -> None:

@@ -187,16 +187,16 @@ def under_other_keys(tx: Tx, kid: str, after: str, limit: int) -> list[SealedSes
     return [SealedSession(*row) for row in tx.all(_SEALED_UNDER_OTHERS, values(kid=kid, after=after, limit=limit))]
 
 
-def rewrap(tx: Tx, sealed_anew: SealedSession, old_kid: str) -> bool:
+def rewrap(tx: Tx, rewrapped: SealedSession, old_kid: str) -> bool:
     """Wrap the data key with another key; False if the session was changed concurrently."""
-    cell = values(
-        id=sealed_anew.id,
+    params = values(
+        id=rewrapped.id,
         old_kid=old_kid,
-        box=sealed_anew.box,
-        kid=sealed_anew.kid,
-        wrapped_key=sealed_anew.wrapped_key,
+        box=rewrapped.box,
+        kid=rewrapped.kid,
+        wrapped_key=rewrapped.wrapped_key,
     )
-    return tx.run(_REWRAP, cell) == 1
+    return tx.run(_REWRAP, params) == 1
 
 
 def note_check(tx: Tx, session_id: str, version: int, result: CheckResult) -> None:

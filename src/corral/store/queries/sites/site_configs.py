@@ -30,7 +30,7 @@ class StoredSiteConfig(NamedTuple):
 
     @property
     def version(self) -> str:
-        """Changes with the document."""
+        """Return a hash of the document."""
         return hashlib.blake2b(to_json(self.document).encode(), digest_size=8).hexdigest()
 
 

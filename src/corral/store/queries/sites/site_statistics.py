@@ -43,7 +43,7 @@ _OF_RUN = (
     .order_by(*(site_statistics.c[name] for name in _KEY))
     .limit(param("limit"))
 )
-_TAKE = (
+_DELETE = (
     sa.delete(site_statistics)
     .where(*(site_statistics.c[name] == param(name) for name in _KEY))
     .returning(*site_statistics.columns)
@@ -55,13 +55,13 @@ _NAMES = [column.name for column in site_statistics.columns]
 
 
 def add(tx: Tx, run_id: str, ended: Iterable[tuple[str, ItemResult]]) -> None:
-    """Add the pages that a step of a crawl finished, with their authority."""
+    """Add the pages that a step of a crawl finished, each with its host."""
     _write(tx, [_values(run_id, tally, tx.wall_ms) for tally in tally_results(ended)])
 
 
 def _values(run_id: str, tally: Tally, moment: int) -> dict[str, object]:
-    told = {**tally._asdict(), "state": tally.state.value}
-    return values(run_id=run_id, updated_at=moment, **told)
+    columns = {**tally._asdict(), "state": tally.state.value}
+    return values(run_id=run_id, updated_at=moment, **columns)
 
 
 def _write(tx: Tx, rows: Sequence[dict[str, object]]) -> None:
@@ -91,9 +91,9 @@ def fold(tx: Tx, run_id: str, limit: int) -> int:
     The process that deletes a row adds it, so that two concurrent folds count it once.
     """
     keys = [dict(zip(_KEY, row, strict=True)) for row in tx.all(_OF_RUN, values(run_id=run_id, limit=limit))]
-    taken = [row for row in tx.many_returning(_TAKE, keys) if row is not None]
-    _write(tx, [{**dict(zip(_NAMES, row, strict=True)), "run_id": _FORGOTTEN} for row in taken])
-    return len(taken)
+    deleted = [row for row in tx.many_returning(_DELETE, keys) if row is not None]
+    _write(tx, [{**dict(zip(_NAMES, row, strict=True)), "run_id": _FORGOTTEN} for row in deleted])
+    return len(deleted)
 
 
 def forget(tx: Tx, before_ms: int) -> int:

@@ -63,5 +63,5 @@ def claim_local(tx: Tx, workflow_id: str, owner: Owner, limit: int, lease_s: flo
 
 
 def _lease(tx: Tx, chosen: list[Candidate], owner: Owner, lease_s: float) -> list[Lease]:
-    taken = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
-    return claims.start_leases(tx, claims.take(tx, chosen, taken), owner)
+    params = {**claims.claim_params(tx, owner, lease_s), **values(now=tx.now_ms)}
+    return claims.start_leases(tx, claims.take(tx, chosen, params), owner)

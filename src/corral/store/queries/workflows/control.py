@@ -224,8 +224,8 @@ def _set_state(tx: Tx, run_id: str, state: RunState, hold: HoldReason | None, dr
     )
     [row] = tx.many_returning(_SET_STATE, [params])
     if row is not None:
-        told = EventDraft(draft.kind, {**draft.meta, "epoch": row[1]})
-        events.insert(tx, events.rows_for(run_id, row[0], [told], tx.wall_ms))
+        started = EventDraft(draft.kind, {**draft.meta, "epoch": row[1]})
+        events.insert(tx, events.rows_for(run_id, row[0], [started], tx.wall_ms))
 
 
 def lock_for(tx: Tx, run_id: str) -> WorkflowRow | None:
@@ -275,8 +275,8 @@ def recover(tx: Tx, workflow_id: str, from_step: str | None = None) -> str:
     if run.state is not RunState.FAILED:
         raise WrongState("recover the workflow", spoken(run.state, run.hold_reason), terminal=run.state.is_terminal)
     if workflow.recoveries >= workflow.max_recoveries:
-        told = f"recover the workflow: all {workflow.max_recoveries} recovery attempts are used"
-        raise WrongState(told, run.state.value, terminal=True)
+        action = f"recover the workflow: all {workflow.max_recoveries} recovery attempts are used"
+        raise WrongState(action, run.state.value, terminal=True)
     spec = rows.spec_of(tx, workflow)
     try:
         again = choose_recovery(spec, rows.read_states(tx, workflow_id), from_step)

@@ -123,7 +123,7 @@ def _read_child(tx: Tx, run_id: str) -> _ChildNow:
 
 
 def _child_after(tx: Tx, settlement: Settlement) -> _ChildNow:
-    """The child as its settlement left it. Only a verdict on its data can have changed that."""
+    """Return the child after its settlement, read again only if a verdict on its data may have changed it."""
     run, transition = settlement.lease.run, settlement.transition
     if settlement.data is not None or run.job_id is not None or not transition.to.is_terminal:
         return _read_child(tx, run.id)
@@ -164,12 +164,12 @@ def _judge(
     if now.kind == CRAWL:
         total = int(tx.all(_COUNT_RECORDS, values(id=run_id))[0][0])
         found = [from_json(row[0]) for row in tx.all(_RECORDS, values(id=run_id, limit=MAX_OUTPUT_RECORDS))]
-    made = _make_output(step, EndedChild(run_id, now.state, now.stats, found, total))
-    if made.flaw is not None:
-        return StepState.PARTIAL, made.value, made.flaw
+    result = _make_output(step, EndedChild(run_id, now.state, now.stats, found, total))
+    if result.flaw is not None:
+        return StepState.PARTIAL, result.value, result.flaw
     if state is StepState.PARTIAL and reason is None:
         reason = "its run ended partial"
-    return state, made.value, reason
+    return state, result.value, reason
 
 
 def _make_output(step: StepSpec, ended: EndedChild) -> StepOutput:
@@ -177,7 +177,7 @@ def _make_output(step: StepSpec, ended: EndedChild) -> StepOutput:
     try:
         return make(ended)
     except TypeError:
-        # Pages and scripts have values that JSON has not, such as numbers of 30 digits: take them as they are stored.
+        # Records can contain values that JSON lacks, such as integers of 30 digits: use them as they are stored.
         return make(ended._replace(records=from_json(to_json(list(ended.records)))))
 
 

@@ -48,9 +48,19 @@ _STATES = sa.select(steps.c.step_key, steps.c.state, steps.c.reason).where(
 
 
 def workflow_of(row: Row) -> WorkflowRow:
-    id_, run_id, name, version, digest, job_id, priority, recoveries, most, setup, created_at = row
+    id_, run_id, name, version, digest, job_id, priority, recoveries, max_recoveries, setup, created_at = row
     return WorkflowRow(
-        id_, run_id, name, version, digest, job_id, Priority(priority), recoveries, most, from_json(setup), created_at
+        id_,
+        run_id,
+        name,
+        version,
+        digest,
+        job_id,
+        Priority(priority),
+        recoveries,
+        max_recoveries,
+        from_json(setup),
+        created_at,
     )
 
 
@@ -80,14 +90,14 @@ def get(tx: Tx, workflow_id: str) -> WorkflowRow:
 
 def spec_of(tx: Tx, row: WorkflowRow) -> WorkflowSpec:
     """Return the definition of a workflow, read once per process and content."""
-    known = _SPECS.get(row.digest)
-    if known is None:
+    spec = _SPECS.get(row.digest)
+    if spec is None:
         document = tx.all(_DEFINITION, values(name=row.name, version=row.version))[0][0]
-        known = WorkflowSpec.read(from_json(document))
+        spec = WorkflowSpec.read(from_json(document))
         if len(_SPECS) >= _MAX_SPECS:
             _SPECS.clear()
-        _SPECS[row.digest] = known
-    return known
+        _SPECS[row.digest] = spec
+    return spec
 
 
 def read_states(tx: Tx, workflow_id: str) -> dict[str, StepNow]:

@@ -39,7 +39,7 @@ from corral.domain.crawl.payload import CrawlHelperPayload, plan_of
 from corral.domain.crawl.summary import count_omissions
 from corral.domain.hosts.limiter import host_key_of_url
 from corral.domain.hosts.order import HostOrder, Position
-from corral.domain.lists.position import listing_place
+from corral.domain.lists.position import listing_position
 from corral.domain.ports.crawling import CrawlVisitorPort, PageVisitor
 from corral.domain.ports.execution import FrontierClient, Task
 from corral.domain.records.row_key import ROW_KEYS
@@ -55,14 +55,14 @@ from corral.engine.worker.kinds.crawl.proxy_watch import ProxyWatch
 log = structlog.get_logger()
 
 # A result waits at most this long before it is written.
-_TELL_EVERY_S = 0.02
+_REPORT_EVERY_S = 0.02
 # Prefetch factor: keep 3× the concurrency queued, so a finished page never waits for the next item.
 _AHEAD = 3
 # How often to poll the frontier while no item is due.
-_LOOK_EVERY_S = 1.0
+_POLL_EVERY_S = 1.0
 _LAST_STEP_S = 5.0
 # An idle helper polls at this interval, and leaves after this time.
-_ASK_EVERY_S = 0.1
+_HELPER_POLL_S = 0.1
 _LEAVE_AFTER_S = 5.0
 _GONE = (404, 410)
 _LOGGED_OUT = 3
@@ -84,7 +84,7 @@ class CrawlKind:
 
 
 class _Dismissed(Exception):
-    """The crawl of this helper has ended."""
+    """Raised when the crawl of this helper has ended."""
 
 
 class _Crawl:
@@ -97,22 +97,22 @@ class _Crawl:
         self._visitor = visitor
         self._policy = policy
         self._order = task.order or HostOrder()
-        # Items that their host sent back, until the store has recorded it.
+        # Items that their host deferred, until the store has recorded it.
         self._sent_back: dict[int, tuple[str, Position, Deferred]] = {}
         self._ready: deque[Item] = deque()
         self._visits: dict[int, asyncio.Task[None]] = {}
         self._ended: list[ItemResult] = []
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         self._ends_at = float("inf")  # on the monotonic clock
         self._memory = CrawlMemory(plan)
-        self._has_asked = True  # in the last step: only then an empty answer means that nothing is left
+        self._has_requested = True  # items, in the last step; only then does an empty answer mean that none is left
         self._batch_size = AdaptiveBatchSize(_AHEAD * plan.concurrency)
         self._is_helper = task.kind == CRAWL_HELPER
         self._slots = slots  # its limit is 0 until the first answer sets it
         slots.on_free = self._start
         self._stepped_at = self._busy_at = time.monotonic()
         self._is_done = False
-        self._told = 0
+        self._reported = 0
         self._start_failed = ""  # why the start page could not be read
         self._logged_out = 0  # pages in a row that asked for a login despite the session
         self._needs_login: Failed | None = None
@@ -137,7 +137,7 @@ class _Crawl:
             if ran_out is not None:
                 # Writing the links of a large page would exceed the remaining time, so the page is released and stays
                 # pending.
-                self._ended = [each for each in self._ended if len(each.found) <= MAX_ROWS]
+                self._ended = [result for result in self._ended if len(result.found) <= MAX_ROWS]
             step = await self._step(want=0, is_last=True)
             while self._ended:
                 step = await self._step(want=0, is_last=True)
@@ -145,7 +145,7 @@ class _Crawl:
 
     def _helper_outcome(self) -> Outcome:
         """Return the outcome of a helper: its results belong to the crawl itself."""
-        return Fetched({"helper": self._task.payload.read(CrawlHelperPayload).helper, "pages": self._told})
+        return Fetched({"helper": self._task.payload.read(CrawlHelperPayload).helper, "pages": self._reported})
 
     async def _work(self) -> StoppedBy | None:
         """Fetch and report until nothing is left to do, or the time is up."""
@@ -160,44 +160,44 @@ class _Crawl:
                 return None
             if self._proxy.is_over:
                 return StoppedBy.PROXY
-            has_news = bool(self._ended)
+            has_results = bool(self._ended)
             left_s = self._ends_at - time.monotonic()
-            await self._wait(min(left_s, self._patience_s(step, is_idle=is_idle)))
+            await self._wait(min(left_s, self._wait_limit_s(step, is_idle=is_idle)))
             if self._ends_at <= time.monotonic():
                 return StoppedBy.TIME
-            if is_idle or has_news or self._is_worth_telling() or self._is_looked_for(step):
+            if is_idle or has_results or self._is_worth_reporting() or self._is_report_due(step):
                 step = await self._step()
 
     def _has_nothing(self, step: Batch) -> bool:
-        """True if no item is left for this worker: the others belong to helpers, or exceed a budget."""
-        return step.next_due_s is None and not step.items and self._has_asked
+        """Return whether no item is left for this worker: the others belong to helpers, or exceed a budget."""
+        return step.next_due_s is None and not step.items and self._has_requested
 
     def _may_leave(self) -> bool:
         """Return whether this worker may leave. An idle helper stays a while: other workers may find pages for it."""
         return not self._is_helper or time.monotonic() - self._busy_at > _LEAVE_AFTER_S
 
-    def _is_looked_for(self, step: Batch) -> bool:
-        """Return whether a report is due even without results: workers that share a crawl must hear about changes."""
-        return step.is_shared and time.monotonic() - self._stepped_at >= _LOOK_EVERY_S
+    def _is_report_due(self, step: Batch) -> bool:
+        """Return whether a report is due even without results: workers that share a crawl must learn of changes."""
+        return step.is_shared and time.monotonic() - self._stepped_at >= _POLL_EVERY_S
 
-    def _patience_s(self, step: Batch, *, is_idle: bool) -> float:
+    def _wait_limit_s(self, step: Batch, *, is_idle: bool) -> float:
         if is_idle and self._is_done:
-            return _ASK_EVERY_S
+            return _HELPER_POLL_S
         if is_idle:
-            return self._batch_size.pause_s() or min(step.next_due_s or 0.0, _LOOK_EVERY_S)
-        return _TELL_EVERY_S if self._ended else _LOOK_EVERY_S
+            return self._batch_size.pause_s() or min(step.next_due_s or 0.0, _POLL_EVERY_S)
+        return _REPORT_EVERY_S if self._ended else _POLL_EVERY_S
 
     async def _wait(self, seconds: float) -> None:
         """Wait until a report is worthwhile, or the time is up."""
-        if self._is_worth_telling():
+        if self._is_worth_reporting():
             return
-        self._news.clear()
+        self._wake.clear()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._news.wait()
+                await self._wake.wait()
 
-    def _is_worth_telling(self) -> bool:
-        """Report once half of the concurrency has ended: enough items are prefetched until the answer arrives."""
+    def _is_worth_reporting(self) -> bool:
+        """Return whether half of the concurrency has ended: enough items are prefetched until the answer arrives."""
         return bool(self._ended) and (2 * len(self._ended) >= self._slots.limit or not self._visits)
 
     def _start(self) -> None:
@@ -229,8 +229,8 @@ class _Crawl:
             del self._visits[item.id]
             self._order.end(item.id)
             self._slots.end(item.id)
-            if len(self._ended) <= 1 or self._is_worth_telling():
-                self._news.set()
+            if len(self._ended) <= 1 or self._is_worth_reporting():
+                self._wake.set()
         self._start()
 
     def _send_back_followers(self, item: Item, deferred: Deferred) -> None:
@@ -238,10 +238,10 @@ class _Crawl:
         if deferred.host != host_key_of_url(item.url):
             return
         self._sent_back[item.id] = deferred.host, _position(item), deferred
-        self._ready = deque(each for each in self._ready if not self._must_follow(each))
+        self._ready = deque(ready for ready in self._ready if not self._must_follow(ready))
 
     def _must_follow(self, item: Item) -> bool:
-        """Send an item back if its host sent back an earlier one and the store has not recorded that yet.
+        """Send an item back if its host deferred an earlier one and the store has not recorded that yet.
 
         The store then hands both out in order. An answer that the store gave before may still contain later items.
         """
@@ -298,7 +298,7 @@ class _Crawl:
         # A page that robots.txt or our own rules exclude has not failed.
         is_ours = failure.code is FailureCode.POLICY and item.depth > 0
         # A missing sitemap is no failure, either.
-        is_no_page = item.kind != PAGE and listing_place(item.kind) is None and decided.to is ItemState.FAILED
+        is_no_page = item.kind != PAGE and listing_position(item.kind) is None and decided.to is ItemState.FAILED
         to = ItemState.SKIPPED if is_ours or is_no_page else decided.to
         status = failure.http_status
         if item.depth == 0 and (to is ItemState.FAILED or is_proxy_fault(failure)):
@@ -310,12 +310,12 @@ class _Crawl:
 
     def _result_of_missing(self, item: Item, failure: Failed) -> ItemResult | None:
         """Return the result of a dead link; None for any other failure, or for a start URL."""
-        if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.known is None):
+        if failure.http_status not in _GONE or item.kind != PAGE or (item.depth == 0 and item.earlier_version is None):
             return None
-        is_known = item.known is not None
-        said = f"it answers {failure.http_status}{' now' if is_known else ''}"
+        is_known = item.earlier_version is not None
+        message = f"it answers {failure.http_status}{' now' if is_known else ''}"
         reason = GONE if is_known else f"http_{failure.http_status}"
-        ended = ItemResult(item.id, item.key, ItemState.MISSING, reason, said, http_status=failure.http_status)
+        ended = ItemResult(item.id, item.key, ItemState.MISSING, reason, message, http_status=failure.http_status)
         ended = add_cost(ended, failure.stats)
         return ended._replace(change=Change.GONE if is_known else None)
 
@@ -323,18 +323,18 @@ class _Crawl:
         batch, later = next_batch(self._ended)
         ended, too_large = split_by_size(batch)
         self._ended = [*too_large, *later]
-        for each in ended:
-            self._sent_back.pop(each.id, None)
+        for result in ended:
+            self._sent_back.pop(result.id, None)
         # Results that will be reported later count as held.
-        untold = (each.id for each in self._ended)
-        holding = (*self._visits, *(item.id for item in self._ready), *untold)
+        unreported = (result.id for result in self._ended)
+        holding = (*self._visits, *(item.id for item in self._ready), *unreported)
         if want is None:
             # Before the first answer, only the store knows how many pages this worker may read.
             is_first = self._slots.limit == 0 and not self._is_helper
-            most = self._plan.concurrency if is_first else self._slots.limit
+            limit = self._plan.concurrency if is_first else self._slots.limit
             reading = len(self._visits) - len(self._slots)
-            want = max(0, min(self._batch_size.size(), _AHEAD * most) - len(holding) + reading)
-        self._has_asked = want > 0
+            want = max(0, min(self._batch_size.size(), _AHEAD * limit) - len(holding) + reading)
+        self._has_requested = want > 0
         traps = self._memory.take_report()
         under_way = max(self._slots.limit, len(self._slots))
         step = await self._frontier.step(
@@ -344,7 +344,7 @@ class _Crawl:
             raise _Dismissed
         self._stepped_at = time.monotonic()
         self._slots.set_limit(self._plan.concurrency if step.at_once is None else step.at_once)
-        self._told += len(ended)
+        self._reported += len(ended)
         if step.items or holding:
             self._busy_at = self._stepped_at
         self._memory.apply_answer(step)
@@ -379,11 +379,11 @@ class _Crawl:
         problems = {"failed": counts.failed, "ran_out_of": ran_out, "left_out": left_out, "missing": list(empty)}
         if state is RunState.PARTIAL:
             return Fetched(stats, problems=problems)
-        code, detail, said = why_failed(counts, reasons, ran_out=ran_out)
+        code, detail, message = why_failed(counts, reasons, ran_out=ran_out)
         if ran_out is StoppedBy.PROXY and self._proxy.last is not None:
             detail = self._proxy.last.detail or detail
-        said += f": {self._start_failed}" if self._start_failed else ""
-        return Failed(code, f"crawl failed: {said}", detail, stats={**stats, "problems": problems})
+        message += f": {self._start_failed}" if self._start_failed else ""
+        return Failed(code, f"crawl failed: {message}", detail, stats={**stats, "problems": problems})
 
 
 def add_cost(ended: ItemResult, stats: dict[str, Any]) -> ItemResult:

@@ -10,17 +10,17 @@ from corral.domain.crawl.sharing import host_key_of, host_key_of_url
 from corral.domain.crawl.templates.fingerprint import PrintMemory
 from corral.engine.worker.kinds.crawl.traps import CrawlTraps
 
-_MAX_TOLD = 100_000
+_MAX_LINKS = 100_000
 _MAX_ELSEWHERE = 10_000
 _MAX_TWINS = 20_000
 _64_BITS = (1 << 64) - 1
-_UNTOLD = "-"
+_UNREPORTED = "-"
 
 
 class CrawlMemory:
     def __init__(self, plan: CrawlPlan) -> None:
         self._plan = plan
-        self._told: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
+        self._reported: dict[str, str | None] = {}  # keys of links, with the rule that refuses them
         self._depths: dict[str, int] = {}  # their depths, if they may still decrease
         self._elsewhere: dict[str, None] = {}  # keys of pages whose canonical URL is another page
         self.traps = CrawlTraps() if plan.avoid_traps else None
@@ -36,7 +36,7 @@ class CrawlMemory:
         return None if self.traps is None else self.traps.hold(item)
 
     def take_report(self) -> dict[str, Any] | None:
-        """Return the further data of the next report."""
+        """Return the trap counts for the next report, or None."""
         return None if self.traps is None else self.traps.take_report()
 
     def apply_answer(self, step: Batch) -> None:
@@ -49,19 +49,19 @@ class CrawlMemory:
 
     def process_result(self, item: Item, ended: ItemResult) -> ItemResult:
         """Return the result of a fetched page, ready to be reported."""
-        seen = ended.seen or PageSignals()
-        if seen.canonical is not None:
-            ended = self._skip_as_copy(ended, seen.canonical)
+        signals = ended.signals or PageSignals()
+        if signals.canonical is not None:
+            ended = self._skip_as_copy(ended, signals.canonical)
         ended = self._skip_twin(item, ended)
-        ended = ended._replace(merged=self._count_merged(seen.sessions))
+        ended = ended._replace(merged=self._count_merged(signals.sessions))
         new = self._find_new(item, ended.found)
         if self.traps is not None:
-            self.traps.observe(item, seen, new, ended.found)
+            self.traps.observe(item, signals, new, ended.found)
         # A late page may lead to known links by a shorter path.
-        came_late = item.attempt > 1 or seen.is_sent_on
+        came_late = item.attempt > 1 or signals.is_sent_on
         came_late = came_late or (item.is_back and (self._has_too_deep or not item.is_deferred))
         found = _with(ended.found, new) if came_late else (*new, *self._find_nearer(ended.found))
-        return ended._replace(found=found, is_late=came_late or self._plan.shortens, seen=None)
+        return ended._replace(found=found, is_late=came_late or self._plan.shortens, signals=None)
 
     def _skip_twin(self, item: Item, ended: ItemResult) -> ItemResult:
         """Skip the record of a twin: `/x` and `/x/` with the same content are one page."""
@@ -84,7 +84,7 @@ class CrawlMemory:
                 continue
             merged += key in self._session_keys
             self._session_keys[key] = None
-            while len(self._session_keys) > _MAX_TOLD:
+            while len(self._session_keys) > _MAX_LINKS:
                 del self._session_keys[next(iter(self._session_keys))]
         return merged
 
@@ -99,8 +99,8 @@ class CrawlMemory:
         while len(self._elsewhere) > _MAX_ELSEWHERE:
             del self._elsewhere[next(iter(self._elsewhere))]
         found = (original, *ended.found)
-        said = f"it says that it is {original.url}"
-        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=said, found=found)
+        message = f"its canonical URL is {original.url}"
+        ended = ended._replace(state=ItemState.SKIPPED, reason=CANONICAL, message=message, found=found)
         return ended._replace(record=None, version=None, change=None)
 
     def _find_new(self, item: Item, found: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
@@ -110,30 +110,30 @@ class CrawlMemory:
         own = host_key_of_url(item.url) if self._is_shared else None
         for link in found:
             each = link if self.traps is None else self.traps.pardon(item, link)
-            if self._told.get(each.key, _UNTOLD) in (None, each.reason):
+            if self._reported.get(each.key, _UNREPORTED) in (None, each.reason):
                 continue
             # Reported, whether deferred or not; the rules are not applied again.
-            self._told[each.key] = each.reason
+            self._reported[each.key] = each.reason
             self._has_too_deep = self._has_too_deep or each.reason == Refusal.TOO_DEEP
-            is_judged = self.traps is not None and own in (None, host_key_of(each.host))
-            new.append(self.traps.let_in(item, each) if self.traps is not None and is_judged else each)
-        while len(self._told) > _MAX_TOLD:
-            del self._told[next(iter(self._told))]
+            is_checked = self.traps is not None and own in (None, host_key_of(each.host))
+            new.append(self.traps.let_in(item, each) if self.traps is not None and is_checked else each)
+        while len(self._reported) > _MAX_LINKS:
+            del self._reported[next(iter(self._reported))]
         return tuple(new)
 
     def _find_nearer(self, found: tuple[DiscoveredLink, ...]) -> list[DiscoveredLink]:
         """Return links that were reported before with a greater depth."""
         if not self._plan.shortens:
             return []
-        nearer = [each for each in found if self._depths.get(each.key, each.depth) > each.depth]
-        for each in found:
-            self._depths[each.key] = min(each.depth, self._depths.pop(each.key, each.depth))
-        while len(self._depths) > _MAX_TOLD:
+        nearer = [link for link in found if self._depths.get(link.key, link.depth) > link.depth]
+        for link in found:
+            self._depths[link.key] = min(link.depth, self._depths.pop(link.key, link.depth))
+        while len(self._depths) > _MAX_LINKS:
             del self._depths[next(iter(self._depths))]
         return nearer
 
 
-def _with(found: tuple[DiscoveredLink, ...], judged: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
+def _with(found: tuple[DiscoveredLink, ...], changed: tuple[DiscoveredLink, ...]) -> tuple[DiscoveredLink, ...]:
     """Return all links, with the decisions about some of them."""
-    decided = {each.key: each for each in judged}
-    return tuple(decided.get(each.key, each) for each in found)
+    decided = {link.key: link for link in changed}
+    return tuple(decided.get(link.key, link) for link in found)

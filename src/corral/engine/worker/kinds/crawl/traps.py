@@ -14,7 +14,7 @@ from corral.domain.crawl.templates.budget import TemplateBudget
 from corral.domain.crawl.templates.fingerprint import PrintMemory
 from corral.domain.crawl.templates.traps import DEFERRING, PROVEN, is_dated, is_named_by_list, list_beside, template_of
 
-_TELL_EVERY_S = 0.5
+_REPORT_EVERY_S = 0.5
 # For this many pages after a restart or a handover, known links may seem new.
 _UNSURE_PAGES = 200
 _64_BITS = (1 << 64) - 1
@@ -38,31 +38,31 @@ class CrawlTraps:
     def __init__(self) -> None:
         self._budget = TemplateBudget()
         self._prints = PrintMemory()
-        self._links = PrintMemory(bytes_=2 * 1024 * 1024, most=500_000)  # keys of all links that were ever new
+        self._links = PrintMemory(bytes_=2 * 1024 * 1024, capacity=500_000)  # keys of all links that were ever new
         self._templates = _Templates()
         self._unsure = 0
         self._endless: list[str] = []  # names proven to be traps since the last step
         self._begins = True
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._has_read_deferred = False  # since the last report; the order of deferred items depends on it
 
-    def pardon(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
+    def pardon(self, item: Item, link: DiscoveredLink) -> DiscoveredLink:
         """Return a link without the rule about its shape if the page is a list that names the link."""
-        if found.reason is None:
-            return found
-        is_listed = found.kind == PAGE and is_named_by_list(found.reason, item.url, datetime.now(UTC).date())
-        return found._replace(reason=None) if is_listed else found
+        if link.reason is None:
+            return link
+        is_listed = link.kind == PAGE and is_named_by_list(link.reason, item.url, datetime.now(UTC).date())
+        return link._replace(reason=None) if is_listed else link
 
-    def let_in(self, item: Item, found: DiscoveredLink) -> DiscoveredLink:
+    def let_in(self, item: Item, link: DiscoveredLink) -> DiscoveredLink:
         """Return a new link on the page of `item`, unchanged or with the rule that defers or refuses it."""
-        if found.kind != PAGE:
-            return found
-        if found.reason is not None:
+        if link.kind != PAGE:
+            return link
+        if link.reason is not None:
             # The template is part of the crawl's summary.
-            return found._replace(message=self._templates[found.url]) if found.reason in PROVEN else found
-        template, page = self._templates[found.url], self._templates[item.url]
+            return link._replace(message=self._templates[link.url]) if link.reason in PROVEN else link
+        template, page = self._templates[link.url], self._templates[item.url]
         trap = self._budget.admit(template, page)
-        return found if trap is None else found._replace(reason=trap, message=self._budget.behind(template, trap, page))
+        return link if trap is None else link._replace(reason=trap, message=self._budget.behind(template, trap, page))
 
     def hold(self, item: Item) -> ItemResult | None:
         """Return the result of an item that the rules defer or refuse by now, or None."""
@@ -77,32 +77,32 @@ class CrawlTraps:
         return ItemResult(item.id, item.key, to, trap, self._budget.behind(template, trap, page))
 
     def observe(
-        self, item: Item, seen: PageSignals, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]
+        self, item: Item, signals: PageSignals, new_links: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]
     ) -> None:
         """Count a fetched page with its new links, and with all its links."""
-        new = [each for each in found if not self._links.has(hash(each.key) & _64_BITS)]
-        if seen.print is None or item.kind != PAGE:
+        unknown = [link for link in new_links if not self._links.has(hash(link.key) & _64_BITS)]
+        if signals.print is None or item.kind != PAGE:
             return
         self._unsure = max(0, self._unsure - 1)
         self._has_read_deferred = self._has_read_deferred or item.is_deferred
         self._endless += self._budget.observe(
             self._templates[item.url],
-            seen.print,
-            words=seen.words,
-            led_to=[self._templates[each.url] for each in new if each.reason is None or each.reason in DEFERRING],
-            is_again=self._prints.has(seen.print),
+            signals.print,
+            words=signals.words,
+            led_to=[self._templates[link.url] for link in unknown if link.reason is None or link.reason in DEFERRING],
+            is_again=self._prints.has(signals.print),
             is_dated=is_dated(item.url),
             found_on=None if self._unsure or item.found_on is None else self._templates[item.found_on],
-            closing=_list_closing(item, found, links),
-            leads_back=any(each.url == item.found_on for each in links),
+            closing=_list_closing(item, new_links, links),
+            leads_back=any(link.url == item.found_on for link in links),
         )
 
     def take_report(self) -> dict[str, Any] | None:
         """Return the counts for the next report, or None."""
-        is_due = time.monotonic() - self._told_at >= _TELL_EVERY_S
+        is_due = time.monotonic() - self._reported_at >= _REPORT_EVERY_S
         if not (self._endless or self._begins or self._has_read_deferred or is_due):
             return None
-        self._told_at = time.monotonic()
+        self._reported_at = time.monotonic()
         self._has_read_deferred = False
         endless, self._endless = self._endless, []
         changes = self._budget.changes()
@@ -118,14 +118,14 @@ class CrawlTraps:
             self._budget = TemplateBudget.of(answer)
             self._budget.fetched = fetched
             self._unsure = _UNSURE_PAGES if answer.get("templates") else 0
-        if (known := answer.get("come")) is not None:
-            self._budget.take_over(known)
-            self._unsure = _UNSURE_PAGES if known.get("templates") else self._unsure
-        if gone := answer.get("gone"):
-            self._budget.forget(set(gone))
+        if (handed_over := answer.get("come")) is not None:
+            self._budget.take_over(handed_over)
+            self._unsure = _UNSURE_PAGES if handed_over.get("templates") else self._unsure
+        if handed_away := answer.get("gone"):
+            self._budget.forget(set(handed_away))
 
 
-def _list_closing(item: Item, found: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]) -> list[int]:
+def _list_closing(item: Item, new_links: tuple[DiscoveredLink, ...], links: tuple[DiscoveredLink, ...]) -> list[int]:
     """Return numbers for the known neighbours that a page links to, except itself and the page that led to it."""
-    without = {item.url, item.found_on, *(each.url for each in found)}
-    return [crc32(url.encode()) for url in list_beside(item.url, (each.url for each in links)) if url not in without]
+    excluded = {item.url, item.found_on, *(link.url for link in new_links)}
+    return [crc32(url.encode()) for url in list_beside(item.url, (link.url for link in links)) if url not in excluded]
