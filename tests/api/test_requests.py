@@ -159,6 +159,6 @@ def test_head_of_a_stream_ends_at_once(stack: Stack) -> None:
 def test_the_schema_says_what_is_accepted_and_what_is_not_changed(stack: Stack) -> None:
     job = stack.client.get("/openapi.json").json()["components"]["schemas"]["JobCreate"]["properties"]
     assert ACCEPTED in job["frequency"]["description"]
-    first_byte = f"{FetchLimits().first_byte_s:g} s within which the first byte has to come"
+    first_byte = f"{FetchLimits().first_byte_s:g} s for the first byte"
     assert first_byte in job["timeout_s"]["description"]
     assert all(mode in job["crawl_mode"]["description"] for mode in ("single", "list", "crawl"))

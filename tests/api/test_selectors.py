@@ -116,7 +116,7 @@ def test_looks_and_field_maps_know_them(stack: Stack) -> None:
     assert answer["value_preview"][:2] == ["1", "2"]
     assert answer["match_count_estimate"] == len(answer["value_preview"])
     assert look("/api/products?page=1", jsonpath="$.items[0]")["value_preview"].startswith('{"id": 1')
-    assert "no JSON" in look("/articles", jsonpath="$.a")["warnings"][0]
+    assert "not JSON" in look("/articles", jsonpath="$.a")["warnings"][0]
     assert "nothing on the page" in look("/articles", xpath="//video")["warnings"][0]
 
     job = stack.job(fields=["title"])

@@ -40,7 +40,7 @@ def test_a_long_list_is_counted_whole_and_shown_in_part() -> None:
         ),
         (ListFound(1, ("https://shop.example/a",), None, has_pagination=True), "pagination matches no link"),
         (ListFound(1, ("https://shop.example/a",), PAGE, has_pagination=True), "the next page is this page"),
-        (ListFound(1, ("https://shop.example/a",), "javascript:x()", has_pagination=True), "no address"),
+        (ListFound(1, ("https://shop.example/a",), "javascript:x()", has_pagination=True), "cannot be fetched"),
         (ListFound(1, ("https://shop.example/a",), "https://o.example/", has_pagination=True), "host: o.example"),
     ],
 )

@@ -22,5 +22,7 @@ BASES = (
 @example("http://a.test/b/c", "d/e.html")
 @example("http://a.test/b/c", "..d/e")
 @example("http://a.test", "d")
+@example("http://a.test/b/c/d", "../../../e")
+@example("http://a.test/b/c/d", "../../_e")
 def test_joining_is_that_of_urllib(base: str, reference: str) -> None:
     assert UrlJoiner(base).join(reference) == join_url(base, reference)

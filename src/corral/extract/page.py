@@ -18,6 +18,7 @@ MAX_DEPTH = 10_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9-]*)")
 _TAG_TEXT = re.compile(r"</?[a-zA-Z][a-zA-Z0-9-]*")
 _PIECE_CHARS = 64 * 1024
+_MAX_SCRIPTS = 50
 _SRCDOC = re.compile(r"""(?i)<iframe\b[^>]{0,500}?\bsrcdoc\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)')[^>]{0,500}>""")
 # Void elements, and elements that the next sibling closes implicitly: pages leave them open in large numbers.
 _FLAT = frozenset(
@@ -185,6 +186,12 @@ class Page:
     def link_attributes(self) -> list[dict[str, str | None]]:
         """The attributes of each `a`, in document order."""
         return [node.attributes for node in self.elements("a")]
+
+    @lazy_property
+    def script_urls(self) -> list[str]:
+        """The URLs of the script files among the first scripts, in document order."""
+        sources = (node.attributes.get("src") for node in self.elements("script")[:_MAX_SCRIPTS])
+        return [self.absolute(source) for source in sources if source]
 
     def elements(self, tag: str) -> list[LexborNode]:
         """Return the elements with a tag that is in `OUTLINED`, in document order."""

@@ -23,12 +23,19 @@ class UrlJoiner:
                 self._folder = f"{self._origin}{path[: path.rfind('/') + 1] or '/'}"
 
     def join(self, reference: str) -> str:
-        if self._origin and _is_usual(reference):
-            if reference[0] == "/":
+        folder, rest = self._folder, reference
+        while rest.startswith("../"):
+            folder, rest = self._parent_of(folder), rest[3:]
+        if self._origin and _is_usual(rest):
+            if rest[0] == "/" and rest is reference:
                 return self._origin + reference
-            if self._folder and reference[0].isalnum() and ":" not in reference:
-                return self._folder + reference
+            if folder and (rest[0].isalnum() or rest[0] == "_") and ":" not in rest:
+                return folder + rest
         return join_url(self._base, reference)
+
+    def _parent_of(self, folder: str) -> str:
+        """Return the folder above, or the root itself for the root."""
+        return folder[: folder.rfind("/", 0, -1) + 1] if len(folder) > len(self._origin) + 1 else folder
 
 
 def _is_usual(reference: str) -> bool:

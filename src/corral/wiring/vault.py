@@ -1,16 +1,11 @@
 """The keys of the vault, and the proxies whose credentials they open."""
 
-from typing import TYPE_CHECKING
-
 from corral.domain.errors import BadInput
 from corral.domain.net.proxy import OpenProxy, ProxyPolicy, with_credentials
 from corral.domain.secret import Secret
 from corral.secrets.vault import Keyring, SealBroken, Vault, check_keys
 from corral.settings import Settings
 from corral.store.store import Store
-
-if TYPE_CHECKING:
-    pass
 
 
 def open_proxy(settings: Settings, policy: ProxyPolicy | None) -> OpenProxy | None:

@@ -66,7 +66,8 @@ def test_the_loop_closes_the_gaps_of_a_running_corral_and_goes_idle(project: Cor
     project.create()
     started = project.here("loop", "start", "--every", "30", "--json")
     assert started.code == 0, started.err
-    assert "no node runs" in started.err
+    assert "no running node" in started.err
+    assert project.here("loop", "status", "--json").code == 1, "no node executes it"
     process = project.start_fork("up", "--port", "0")
     try:
         status = _wait_until_idle(project)

@@ -103,8 +103,8 @@ def test_rules_of_a_parameter(rules: ParameterSpec, good: Any, bad: Any) -> None
 
 
 def test_a_parameter_in_two_spellings_is_refused() -> None:
-    with pytest.raises(BadInput, match="twice"):
-        tokens({"game_ids": 1, "game-ids": 2})
+    with pytest.raises(BadInput, match=r"game-ids.* twice"):
+        tokens({"season": 1, "game_ids": 1, "game-ids": 2})
 
 
 @pytest.mark.parametrize(

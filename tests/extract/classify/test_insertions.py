@@ -3,6 +3,7 @@
 import pytest
 
 from corral.extract.classify.insertions import read_script, script_signs
+from corral.extract.classify.shells import own_scripts
 from corral.extract.page import Page
 
 _URL = "https://site.example/page"
@@ -28,6 +29,11 @@ def _signs(body: str) -> tuple[bool, bool] | None:
 )
 def test_scripts_that_add_nothing_are_known_by_their_text(body: str) -> None:
     assert _signs(body) in (None, (False, False))
+
+
+def test_a_script_with_an_invalid_url_is_no_script_of_the_host() -> None:
+    page = Page("<script src='http://[broken'></script><script src='../a.js'></script>", _URL)
+    assert own_scripts(page, _URL) == ["https://site.example/a.js"]
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,13 @@ MAX_VALUE_BYTES = 64 * 1024
 def build_command(spec: ScraperSpec, params: Mapping[str, Any]) -> tuple[str, ...]:
     """Return `interpreter script --season 2024-25 --game-ids 1,2,3`; BadInput names a parameter that is refused."""
     accepted = None if spec.parameters is None else {parameter.name: parameter for parameter in spec.parameters}
-    values = {normalize_parameter(str(name)): value for name, value in params.items() if value is not None}
-    if len(values) != sum(value is not None for value in params.values()):
-        raise _refuse(spec, next(iter(params)), "is given twice, in two spellings")
+    values: dict[str, Any] = {}
+    for written, value in params.items():
+        name = normalize_parameter(str(written))
+        if name in values:
+            raise _refuse(spec, str(written), "is given twice, in two spellings")
+        if value is not None:
+            values[name] = value
     tokens: list[str] = []
     for name, value in values.items():
         if not SCRAPER_NAME.fullmatch(name):

@@ -60,7 +60,7 @@ class ProxyPool:
         self._unsent: list[ProxyUse] = []
         self._loaded_at = float("-inf")
         self._used_at = float("-inf")
-        self._loading = asyncio.Lock()
+        self._syncing = asyncio.Lock()  # writes and reloads, one at a time
         self._freed = asyncio.Condition()
 
     # -- messages from workers -----------------------------------------------------------------------
@@ -87,6 +87,11 @@ class ProxyPool:
                 log.warning("proxy_uses_not_stored", reason=error.message)
 
     async def flush(self) -> None:
+        # A reload during the write would count these uses neither in the rows nor among the unsent ones.
+        async with self._syncing:
+            await self._write_uses()
+
+    async def _write_uses(self) -> None:
         self._count(self._suspicions.expire(time.monotonic()))
         uses, self._unsent = self._unsent, []
         if not uses:
@@ -204,16 +209,21 @@ class ProxyPool:
         return self._suspects_at[proxy.id, site] if proxy.is_proven else self._suspects[proxy.id]
 
     async def _load(self, fresh_s: float) -> None:
-        async with self._loading:
-            if time.monotonic() - self._loaded_at < fresh_s:
+        if self._is_fresh(fresh_s):
+            return  # without the lock: a request for a proxy does not wait for a write
+        async with self._syncing:
+            if self._is_fresh(fresh_s):
                 return
-            await self.flush()
+            await self._write_uses()
             rows: PoolRows = await self._store.load()
             self._proxies = {proxy.id: proxy for proxy in rows.usable}
             self._sites = dict(rows.sites)
             for use in self._unsent:
                 self._apply(use, time.time())
             self._loaded_at = time.monotonic()
+
+    def _is_fresh(self, fresh_s: float) -> bool:
+        return time.monotonic() - self._loaded_at < fresh_s
 
 
 def refuse_proxies(holder: Holder, message: ToProxyPool) -> None:

@@ -45,7 +45,8 @@ class CampaignOrder:
         trusted_hosts: Sequence[str] = (),
     ) -> "CampaignOrder":
         if not 1 <= len(sites) <= MAX_SITES:
-            raise BadInput("no site is given", field="sites", hint=f'{{"site": ["https://…"]}}, at most {MAX_SITES}')
+            problem = f"{len(sites)} sites are more than {MAX_SITES}" if sites else "no site is given"
+            raise BadInput(problem, field="sites", hint=f'{{"site": ["https://…"]}}, at most {MAX_SITES}')
         unknown = sorted(set(depends_on or {}) - set(sites))
         if unknown:
             raise BadInput(f"{', '.join(unknown)[:200]} is no site of this campaign", field="depends_on")

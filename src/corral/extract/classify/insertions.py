@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
-from urllib.parse import urlsplit
 
 from selectolax.lexbor import LexborNode
 
@@ -17,7 +16,14 @@ from corral.domain.crawl.crawl import CrawlPlan
 from corral.domain.crawl.option_values import AUTO
 from corral.domain.crawl.script_signs import ScriptFacts, ScriptSigns
 from corral.domain.fields.spec import FieldSpec
-from corral.extract.classify.shells import EXECUTED, has_more_button, loads_more, own_scripts, script_loads_more
+from corral.extract.classify.shells import (
+    EXECUTED,
+    has_more_button,
+    host_of_script,
+    loads_more,
+    own_scripts,
+    script_loads_more,
+)
 from corral.extract.crawl_page import CrawlReadOptions
 from corral.extract.links import find_routes
 from corral.extract.page import Page
@@ -112,7 +118,7 @@ def script_signs(page: Page, url: str) -> ScriptSigns | None:
     code = [text for text, kind in inline if kind in EXECUTED]
     if any(word in page.source for word in _HANDLERS):
         code += [_handler(node) for node in page.tree.css(_LOADERS)[:_MAX_SCRIPTS]]
-    hosts, own = {_host_of(page.absolute(src)) for src in sources}, _host_of(url)
+    hosts, own = set(map(host_of_script, page.script_urls)), host_of_script(url)
     inserting = [text for text in code if read_script(text).inserts]
     has_shadow = b"shadowrootmode" in page.source
     inserts = bool(inserting) or any(not _HARMLESS.search(host) for host in hosts - {own, ""}) or has_shadow
@@ -183,13 +189,6 @@ def _hides_elements(page: Page) -> bool:
 
 def _text_of(node: LexborNode) -> str:
     return (node.text(deep=True) or "")[:_MAX_SCRIPT_CHARS]
-
-
-def _host_of(url: str) -> str:
-    try:
-        return urlsplit(url).netloc
-    except ValueError:  # browsers cannot load it, either
-        return ""
 
 
 def _type_of(node: LexborNode) -> str:

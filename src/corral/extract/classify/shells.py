@@ -88,10 +88,16 @@ def script_loads_more(text: str) -> bool:
 
 def own_scripts(page: Page, url: str) -> list[str]:
     """Return the script files of the page's own host; other hosts mostly serve statistics and advertisements."""
-    sources = [attributes for node in page.elements("script") if "src" in (attributes := node.attributes)]
-    found = (page.absolute(attributes["src"] or "") for attributes in sources[:_MAX_SCRIPTS])
-    host = urlsplit(url).netloc
-    return [each for each in dict.fromkeys(found) if urlsplit(each).netloc == host]
+    host = host_of_script(url)
+    return [each for each in dict.fromkeys(page.script_urls[:_MAX_SCRIPTS]) if host_of_script(each) == host]
+
+
+def host_of_script(url: str) -> str:
+    """Return the host and port of a URL; empty if it is invalid, and browsers cannot load it, either."""
+    try:
+        return urlsplit(url).netloc
+    except ValueError:
+        return ""
 
 
 def _is_more(node: LexborNode, words: re.Pattern[str] = _MORE) -> bool:

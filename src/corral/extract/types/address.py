@@ -38,8 +38,6 @@ _NUMBER_FIRST = re.compile(rf"(?P<number>{_NUMBER}),?\s+(?P<street>(?=.*[^\W\d_]
 _NUMBER_LAST = re.compile(rf"(?P<street>(?=.*[^\W\d_]{{2}}).+?),?\s+(?P<number>{_NUMBER})(?P<rest>\s.*)?")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _CJK_CITY = re.compile(r".{1,8}?(?:市.{1,6}?[区區]|[市区區町村县縣郡시군구])")
-# Placeholders of postal code, city and region in the address format of a country.
-_PLACEHOLDERS = re.compile(r"%([ZCS])")
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,6 +140,8 @@ class Engine:
 async def start_engine(proxy_address: str, limits: BrowserLimits, *, headed: bool = False) -> Engine:
     if os.environ.get(FORBIDDEN_VARIABLE):
         raise CannotStart(f"{FORBIDDEN_VARIABLE} is set, and would let pages reach this machine", is_final=True)
+    if limits.executable and not os.access(limits.executable, os.X_OK):  # known before a driver starts for nothing
+        raise CannotStart(f"{limits.executable} cannot be executed", is_final=False)
     home = await asyncio.to_thread(lambda: BrowserHome(homes_root()))
     playwright: Playwright | None = None
     try:

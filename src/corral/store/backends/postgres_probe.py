@@ -19,19 +19,28 @@ class ServerProbe:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pg-probe")
         self._guard = threading.Lock()
         self._check: tuple[float, Future[bool]] | None = None
+        self._is_closed = False
 
     async def answers(self) -> bool:
-        began, answer = self._start_check()
+        """Return whether the server answers; True once closed, so that queued operations can finish."""
+        check = self._start_check()
+        if check is None:
+            return True
+        began, answer = check
         left_s = began + _ANSWERS_WITHIN_S - time.monotonic()
         if not answer.done() and left_s > 0:
             await asyncio.wait({asyncio.wrap_future(answer)}, timeout=left_s)
-        return answer.done() and answer.result()
+        return self._is_closed or (answer.done() and answer.result())
 
     def close(self) -> None:
+        with self._guard:
+            self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def _start_check(self) -> "tuple[float, Future[bool]]":
+    def _start_check(self) -> "tuple[float, Future[bool]] | None":
         with self._guard:
+            if self._is_closed:
+                return None
             if self._check is None or self._check[1].done():
                 self._check = (time.monotonic(), self._thread.submit(self._connect))
             return self._check

@@ -84,7 +84,11 @@ def _stamp(path: Path) -> tuple[bool, int, int, int]:
 
 def prepare(connection: Connection) -> None:
     """Apply the settings of a writing connection. FULL: an acknowledged commit survives a power loss."""
+    # Another process may hold the file for a moment: it recovers the log of a killed one, or closes as the last one.
+    [(busy_ms,)] = connection.execute("PRAGMA busy_timeout").fetchall()
+    connection.execute(f"PRAGMA busy_timeout={int(LOCK_WAIT_S * 1000)}")
     connection.execute("PRAGMA journal_mode=WAL")
+    connection.execute(f"PRAGMA busy_timeout={busy_ms}")
     connection.execute("PRAGMA synchronous=FULL")
     connection.execute("PRAGMA wal_autocheckpoint=4000")
     connection.execute("PRAGMA cache_size=-65536")

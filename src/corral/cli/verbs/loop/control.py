@@ -93,22 +93,27 @@ def status(as_json: AsJson = False) -> None:
 
 async def _status(settings: Settings, *, as_json: bool) -> int:
     async with read_store(settings) as store:
-        return await _print(settings, store, await store.loop.read(), as_json=as_json)
+        state = await store.loop.read()
+        code = await _print(settings, store, state, as_json=as_json)
+        return exits.FAILED if state.is_on and not await _has_node(store) else code
 
 
 async def _print(settings: Settings, store: Store, state: LoopState, *, as_json: bool) -> int:
     has_open_tasks = await store.queue.has_work(registry_key(settings.scraper_config))
     view = loop_view(state, datetime.now(UTC), has_open_tasks=has_open_tasks)
-    nodes = [node for node in await store.nodes.list_all() if node.state is NodeState.LIVE]
     if as_json:
         render.print_json(view)
     else:
         render.print_properties(_flat(view))
     if not state.is_on:
         return exits.DONE
-    if not nodes:
+    if not await _has_node(store):
         exits.complain("no running node can execute the loop", "start one with `corral up`")
     return exits.FAILED if state.failures else exits.DONE
+
+
+async def _has_node(store: Store) -> bool:
+    return any(node.state is NodeState.LIVE for node in await store.nodes.list_all())
 
 
 def _flat(view: dict[str, Any]) -> dict[str, Any]:

@@ -16,9 +16,7 @@ from corral.wiring.roles import open_client
 from corral.wiring.vault import check_vault_keys
 
 SessionArgument = Annotated[str, typer.Argument(metavar="SESSION", help="The id of a session.")]
-
-
-_GROUPS = {"proxy": "proxy", "alert channel": "alert", "job": "job"}
+_GROUPS = {"proxy": "proxy", "alert channel": "alert"}
 
 
 def check(session_id: SessionArgument, as_json: AsJson = False) -> None:
@@ -53,12 +51,10 @@ def rotate(dry_run: DryRun = False, as_json: AsJson = False) -> None:
     \b
     corral session rotate
     """
-
     finish(_rotate(load_settings(), dry_run=dry_run, as_json=as_json))
 
 
 async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
-
     if dry_run:
         async with read_store(settings) as store:
             await check_vault_keys(settings, store)
@@ -72,10 +68,12 @@ async def _rotate(settings: Settings, *, dry_run: bool, as_json: bool) -> int:
     else:
         print(f"{done.rewrapped} sessions, proxies and alert channels are now encrypted with the key {done.kid}")
     for name in done.broken:
-        exits.complain(f"{name} can no longer be decrypted", f"remove it, or set it again: `{_removal(name)}`")
+        exits.complain(f"{name} can no longer be decrypted", _remedy(name))
     return exits.FAILED if done.broken else exits.DONE
 
 
-def _removal(name: str) -> str:
+def _remedy(name: str) -> str:
     kind, _, key = name.rpartition(" ")
-    return f"corral {_GROUPS.get(kind, 'session')} rm {key}"
+    if kind == "job":  # only its proxy is broken
+        return f"set its `proxy_policy` again: PATCH /jobs/{key}"
+    return f"remove it, or add it again: `corral {_GROUPS.get(kind, 'session')} rm {key}`"
