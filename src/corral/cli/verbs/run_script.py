@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 
 from corral.cli import exits, hints, render, shapes
-from corral.cli.options import MaxAttempts, ReportOptions
+from corral.cli.options import ReportOptions
 from corral.cli.progress import history
 from corral.cli.progress.script import ScriptDisplay, count_records
 from corral.cli.running import Stop, finish, first_of
@@ -58,7 +58,7 @@ class RunScriptOptions:
         list[str] | None,
         typer.Option("--env", metavar="NAME", help="Pass on this variable of the environment. May be repeated."),
     ] = None
-    max_attempts: MaxAttempts = 1
+    max_attempts: Annotated[int, typer.Option("--max-attempts", min=1, max=100, help="Tries before the run fails.")] = 1
     report: ReportOptions
 
 
@@ -97,7 +97,7 @@ def _draft_run(options: RunScriptOptions) -> NewRun:
         records=records,
         echo=True,
     )
-    return SCRIPT_KIND.draft_run(payload, max_attempts=options.max_attempts or 1)
+    return SCRIPT_KIND.draft_run(payload, max_attempts=options.max_attempts)
 
 
 def _find_command(command: list[str]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from corral.domain.ports.proxies import LeasedProxy, ProxySource
 from corral.domain.proxies.choice import LeaseRequest
 from corral.domain.proxies.config import TierPrice
 from corral.domain.proxies.use import ProxyUse, Verdict, judge
-from corral.domain.runs.outcome import Failed
+from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.secret import without
 from corral.fetch.faults import fault
 from corral.fetch.proxy.check import open_leased
@@ -27,6 +27,7 @@ _MAX_REFUSALS = 2
 # One silent proxy must not use up the whole time of a page.
 _TRY_SHARE = 0.4
 _MIN_TRY_S = 3.0
+_FINAL = frozenset({FailureCode.POLICY, FailureCode.LIMIT, FailureCode.BAD_RESPONSE})
 
 T = TypeVar("T")
 # Fetches through this proxy (None: directly) within this time.
@@ -93,9 +94,10 @@ class PoolSession:
             left_s = ends_at - time.monotonic()
             trial = _Trial(attempt, is_doubtful, max(0.1, left_s), timeout_s, is_verified)
             outcome, verdict = await self._try(leased, trial)
-            left_s = ends_at - time.monotonic()
-            if not self._tries_next(verdict, leased) or left_s < min(1.0, timeout_s / 4):
+            if not self._tries_next(verdict, leased):
                 break
+            if ends_at - time.monotonic() < min(1.0, timeout_s / 4):
+                return _distrust(outcome)
         if outcome is None:
             return fault("network:no_proxy", pool_tries=len(self._tried))
         return outcome
@@ -162,3 +164,13 @@ class PoolSession:
             is_tiered=policy.mode is PoolMode.TIERED,
             after=self._after,
         )
+
+
+def _distrust(outcome: T | Failed) -> T | Failed:
+    """Return an outcome that time was too short to confirm with another proxy.
+
+    A failure that ends a run for good must not rest on one proxy, which may have forged it: the run tries again.
+    """
+    if not isinstance(outcome, Failed) or outcome.code not in _FINAL:
+        return outcome
+    return replace(fault("network:proxy", f"it may have forged the answer ({outcome.message})"), stats=outcome.stats)
