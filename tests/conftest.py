@@ -1,7 +1,6 @@
 import functools
 import os
 import signal
-import sys
 from collections.abc import Iterator
 
 import alembic.command  # noqa: F401 - loaded here, migrations run in this process, which has threads, and not in a fork
@@ -9,7 +8,7 @@ import pytest
 from httpx._transports import default as transport
 from hypothesis import HealthCheck, settings
 
-from tests import cpu, forked, parallel, services
+from tests import cpu, forked, parallel, services, statements
 from tests.chaos.level import LEVEL, by_level
 from tests.chaos.report import LINES
 from tests.parallel import pytest_runtestloop  # noqa: F401
@@ -19,6 +18,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Every client of httpx would load the certificates of the system, 24 ms of CPU time, to speak HTTP to 127.0.0.1.
 transport.create_ssl_context = functools.cache(transport.create_ssl_context)  # type: ignore[attr-defined]
+
+statements.share()
 
 # How long an example takes says how busy the machine is, and nothing else.
 settings.register_profile(
@@ -42,13 +43,13 @@ def redis_server() -> Iterator[services.RedisServer]:
 
 
 @pytest.fixture
-def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+def forked_workers() -> Iterator[None]:
     """Workers and parsers of nodes in this process are forks, which saves a second of a core each.
 
     Not for tests of these processes themselves: the node sees one that stands for the fork.
     """
-    forked.wait_until_ready()
-    monkeypatch.setattr(sys, "executable", forked.python())
+    with forked.fork_processes():
+        yield
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from tests.slack import SLACK
 
 T = TypeVar("T")
-_FIRST_S, _LONGEST_S, _GROWTH = 0.01, 0.1, 1.25
+_FIRST_S, _LONGEST_S, _GROWTH = 0.02, 0.1, 1.4
 
 
 def pauses() -> Iterator[float]:

@@ -33,29 +33,11 @@ def stack(request: pytest.FixtureRequest, site: str, tmp_path_factory: pytest.Te
         yield running
 
 
-# What the database has to do with is tried on two of them, one process with SQLite, and PostgreSQL with Redis and
-# Celery; the rest on the first, when there is little time.
+# What the transport or the node has to do with is tested on two of them, one process with SQLite, and PostgreSQL with
+# Redis and Celery; the rest on the first, when there is little time. The tests of the store have both databases.
 _ON_BOTH = frozenset(
     f"test_{name}.py"
-    for name in (
-        *(
-            "campaigns",
-            "changes",
-            "coverage",
-            "data_verdicts",
-            "datasets",
-            "edges",
-            "filters",
-            "jobs",
-            "races",
-            "reparse",
-            "requests",
-            "runs",
-            "streams",
-            "workers",
-            "workflows",
-        ),
-    )
+    for name in ("campaigns", "coverage", "filters", "jobs", "races", "runs", "streams", "workers", "workflows")
 )
 
 
@@ -68,5 +50,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _is_spared(item: pytest.Item) -> bool:
     is_here = item.path.parent == Path(__file__).parent  # the items of every folder are asked about
-    is_second = item.path.name not in _ON_BOTH and "[distributed" in item.name
-    return is_here and ("[postgres" in item.name or is_second)
+    is_on_both = item.path.name in _ON_BOTH and not item.get_closest_marker("browser")
+    return is_here and ("[postgres" in item.name or ("[distributed" in item.name and not is_on_both))

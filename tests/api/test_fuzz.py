@@ -12,7 +12,7 @@ from schemathesis.specs.openapi.checks import response_schema_conformance, statu
 from tests.chaos.level import by_level
 from tests.stack import Stack
 
-_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "0")) or by_level(5, 50)
+_EXAMPLES = int(os.environ.get("CORRAL_FUZZ_EXAMPLES", "0")) or by_level(3, 50)
 _CHECKS = (not_a_server_error, status_code_conformance, response_schema_conformance)
 
 

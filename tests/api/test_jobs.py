@@ -39,11 +39,11 @@ def test_a_job_that_takes_any_certificate_says_so_and_so_does_each_of_its_runs(s
     warning = stack.client.get(f"/jobs/runs/{run['id']}/events").json()[1]
     assert (warning["level"], warning["meta"]) == ("warn", {"host": "127.0.0.1"})
     again = stack.client.post(f"/jobs/runs/{run['id']}/retry").json()
-    assert stack.messages(again["id"])[:2] == told
+    assert stack.messages(stack.wait_for_end(again["id"])["id"])[:2] == told
     assert stack.client.post(f"/jobs/{job['id']}/clone").json()["verify_tls"] is False
     changed = stack.client.patch(f"/jobs/{job['id']}", json={"verify_tls": True}).json()
     assert changed["verify_tls"] is True
-    assert told[1] not in stack.messages(stack.start(job)["id"])
+    assert told[1] not in stack.messages(stack.wait_for_end(stack.start(job)["id"])["id"])
 
 
 @pytest.mark.browser

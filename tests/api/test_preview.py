@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -256,6 +257,7 @@ def test_a_pattern_that_never_ends_costs_a_reader_and_not_the_server(stack: Stac
         looking = pool.submit(post, stack, "/jobs/validate-selector", url=f"{nasty}/slow-pattern", selector_spec=spec)
         while not looking.done():
             assert httpx.get(f"{stack.url}/ready", timeout=5).status_code == 200
+            time.sleep(0.1)
     assert looking.result()["value_preview"] is None
     assert "takes too long" in looking.result()["warnings"][0]
 

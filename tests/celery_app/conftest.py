@@ -25,12 +25,11 @@ def stack(
         yield running
 
 
-def celery(stack: Stack, *arguments: str) -> str:
+def celery(stack: Stack, *arguments: str, **settings: str) -> str:
     """The ordinary client of Celery, as anybody would use it."""
     command = [*forked.command("celery"), "-A", "corral.celery_app", *arguments]
-    done = subprocess.run(
-        command, env=stack.environment, cwd=stack.data_dir.parent, capture_output=True, text=True, timeout=100
-    )
+    variables = {**stack.environment, **settings}
+    done = subprocess.run(command, env=variables, cwd=folder_of(stack), capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

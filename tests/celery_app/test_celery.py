@@ -3,8 +3,6 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 
 import httpx
@@ -78,15 +76,11 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_cannot_finish(
     stack: Stack, redis_server: RedisServer
 ) -> None:
     """On a broker of its own, so that it is the only one to hear."""
-    variables = {**stack.environment, "APP_CELERY_BROKER_URL": redis_server.url(4), "APP_SHUTDOWN_GRACE_SECONDS": "1"}
+    broker = {"APP_CELERY_BROKER_URL": redis_server.url(4)}
+    variables = {**stack.environment, **broker, "APP_SHUTDOWN_GRACE_SECONDS": "1"}
     with celery_worker(folder_of(stack), variables, "--queues", "http", "--concurrency", "4") as worker:
         run = stack.start(stack.job("/slow?seconds=30", timeout_s=60))
-        app = {**variables, "APP_TRANSPORT": "celery"}
-        subprocess.run(
-            [sys.executable, "-m", "celery", "-A", "corral.celery_app", "call", "runs.execute", "--args",
-             json.dumps([run["id"]])],
-            env=app, cwd=folder_of(stack), check=True, capture_output=True, timeout=60,
-        )  # fmt: skip
+        celery(stack, "call", "runs.execute", "--args", json.dumps([run["id"]]), **broker)
         stack.until(run["id"], "running")
         began = time.monotonic()
         worker.send_signal(signal.SIGTERM)
@@ -98,17 +92,11 @@ def test_a_worker_that_is_told_to_stop_gives_back_what_it_cannot_finish(
 
 def test_a_consumer_that_stalls_ends_to_be_started_again(stack: Stack, redis_server: RedisServer) -> None:
     """It is told to consume no more, and messages pile up: as after a broker that was away and came back."""
-    variables = {**stack.environment, "APP_CELERY_BROKER_URL": redis_server.url(7)}
-    with celery_worker(folder_of(stack), variables) as worker:
+    broker = {"APP_CELERY_BROKER_URL": redis_server.url(7)}
+    with celery_worker(folder_of(stack), {**stack.environment, **broker}) as worker:
         name = f"corral-{worker.pid}@{os.uname().nodename}"
-        for arguments in (
-            ["control", "-d", name, "cancel_consumer", "http"],
-            ["call", "runs.execute", "--args", '["x"]'],
-        ):
-            subprocess.run(
-                [sys.executable, "-m", "celery", "-A", "corral.celery_app", *arguments],
-                env=variables, cwd=folder_of(stack), check=True, capture_output=True, timeout=60,
-            )  # fmt: skip
+        celery(stack, "control", "-d", name, "cancel_consumer", "http", **broker)
+        celery(stack, "call", "runs.execute", "--args", '["x"]', **broker)
         assert worker.wait(60) == 75
 
 

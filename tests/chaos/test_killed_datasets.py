@@ -63,7 +63,7 @@ def test_a_killed_build_gives_the_dataset_of_one_that_was_not_killed(tmp_path: P
 
 def _kill_after(corral: Corral, site: ImageSite, config: str, more: int) -> None:
     before = sum(site.requests.values())
-    process = corral.start("dataset", "build", config, APP_HOST_CONCURRENCY="32")
+    process = corral.start_fork("dataset", "build", config, APP_HOST_CONCURRENCY="32")
     try:
         block_until(lambda: sum(site.requests.values()) >= before + more or process.poll() is not None, within_s=60)
     finally:
@@ -72,7 +72,7 @@ def _kill_after(corral: Corral, site: ImageSite, config: str, more: int) -> None
 
 
 def _finish(corral: Corral, config: str) -> dict[str, Any]:
-    process = corral.start("dataset", "build", config, "--json", APP_HOST_CONCURRENCY="32")
+    process = corral.start_fork("dataset", "build", config, "--json", APP_HOST_CONCURRENCY="32")
     try:
         out, err = process.communicate(timeout=by_level(120, 1200) * SLACK)
     except subprocess.TimeoutExpired:

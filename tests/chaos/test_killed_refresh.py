@@ -19,7 +19,7 @@ def test_a_refresh_goes_on_after_kill_9(tmp_path: Path) -> None:
             f"sources: [{{file: '{tmp_path / 'list.txt'}'}}]\ncheck: {{judge: '{world.judge}', timeout_s: 6}}\n"
         )
         settings = {"APP_PROXY_CONFIG": str(tmp_path / "proxies.yaml"), "APP_EGRESS_ALLOW": world.allow}
-        process = corral.start("proxy", "refresh", "--json", **settings)
+        process = corral.start_fork("proxy", "refresh", "--json", **settings)
         try:
             block_until(lambda: world.proxies["silent"].uses, 60)
         finally:

@@ -35,8 +35,6 @@ class Answer:
 
 
 class Corral:
-    program = _COMMAND
-
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.data = folder / "data"

@@ -1,6 +1,4 @@
-import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,17 +7,14 @@ import pytest
 
 from tests.cli.command import Corral
 from tests.services.sqlite import migrate
+from tests.stack import demo_site
 
 
 @pytest.fixture(scope="session")
 def site() -> Iterator[str]:
     """The address of a demo site in a process of its own."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
-    command = [sys.executable, "-m", "corral.demo", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().rpartition(" ")[2].strip()
-        process.terminate()
+    with demo_site() as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

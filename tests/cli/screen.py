@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from select import select
 
+from tests import forked
 from tests.cli.command import Corral
 from tests.slack import SLACK
 from tests.waiting import block_until
@@ -59,7 +60,7 @@ class Screen:
 def on_terminal(corral: Corral, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], Screen]]:
     ours, theirs = os.openpty()
     environment = corral.environment({"TERM": "xterm-256color", "COLUMNS": "120", "LINES": "40"})
-    command = [*corral.program, *arguments]
+    command = [*forked.command(), *arguments]
     process = subprocess.Popen(
         command, cwd=corral.folder, env=environment, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
     )

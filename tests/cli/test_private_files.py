@@ -33,11 +33,11 @@ def readable_by_others(folder: Path) -> list[str]:
 @pytest.mark.usefixtures("open_umask")
 @pytest.mark.parametrize("arguments", [("up",), ("up", "--distributed")])
 def test_everything_an_installation_writes_is_private(
-    corral: Corral, started: Started, site: str, arguments: tuple[str, ...]
+    corral: Corral, started_forks: Started, site: str, arguments: tuple[str, ...]
 ) -> None:
     broker = f"redis://127.0.0.1:{free_port()}/1"
     settings = {"APP_EGRESS_ALLOW": "127.0.0.0/8:*", "APP_CELERY_BROKER_URL": broker, "APP_HTTP_CACHE": "revalidate"}
-    process = started(corral, *arguments, "--port", "0", "--json", **settings)
+    process = started_forks(corral, *arguments, "--port", "0", "--json", **settings)
     try:
         url = line_with(process, '"status": "up"')
         with httpx.Client(base_url=url.partition('"url": "')[2].partition('"')[0], timeout=30) as api:

@@ -28,6 +28,7 @@ from corral.images.messages import DecoderLimits
 from corral.images.pool import ImagePool, ProcessedImage
 from corral.store.open import open_store
 from corral.store.store import Store
+from tests.services.sqlite import migrate
 
 
 @dataclass
@@ -74,7 +75,7 @@ async def open_builder(
     folder: Path, fetch_by: Callable[[ImageFetcher], ImageFetcher] = lambda fetcher: fetcher, url: str = ""
 ) -> AsyncIterator[Builder]:
     folder.mkdir(exist_ok=True)
-    store = await asyncio.to_thread(open_store, url or f"sqlite:///{folder}/corral.db")
+    store = await asyncio.to_thread(open_store, url or f"sqlite:///{migrate(folder / 'corral.db')}")
     egress = Egress(EgressPolicy(()), FetchLimits(), "corral/1.0")
     pool = CountingPool(DecoderLimits(processes=1))
     fetcher = EgressImageFetcher(egress, Robots(egress, "corral/1.0"), InProcessReader())

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from corral.datasets import packs
 from corral.domain.ports.datasets import FetchRules, ImageFetcher, ImagePage
 from corral.domain.runs.outcome import Deferred, Failed, WaitReason
 from tests.datasets.builder import open_builder
@@ -342,7 +341,7 @@ async def test_a_full_disk_stops_a_build_which_continues_when_there_is_room(
         async with open_builder(tmp_path) as builder:
             document = config(site, urls(site, "/cat.jpg"))
             with monkeypatch.context() as patch:
-                patch.setattr(packs, "_RESERVED_BYTES", 2**62)
+                patch.setattr("corral.files.private_file._RESERVED_BYTES", 2**62)
                 failed = await builder.build(document)
             assert isinstance(failed, Failed)
             assert (failed.detail, "nearly full" in failed.message) == ("disk", True)

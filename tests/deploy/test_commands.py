@@ -10,6 +10,7 @@ from pathlib import Path
 
 import httpx
 
+from tests import forked
 from tests.deploy.files import SECRETS, TOKEN, services
 from tests.services import PostgresCluster
 from tests.services.ports import free_port
@@ -25,6 +26,9 @@ class Machine:
 
     def __init__(self, folder: Path, postgres: PostgresCluster) -> None:
         self.folder = folder
+        self._programs = folder / "bin"
+        self._programs.mkdir()
+        forked.install(self._programs, "celery")
         self.api, redis = free_port(), free_port()
         database = postgres.create_database().rpartition("/")[2]
         self._here = {
@@ -43,10 +47,10 @@ class Machine:
         return text
 
     def environment(self, name: str) -> dict[str, str]:
-        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        path = f"{self._programs}:{Path(sys.executable).parent}:{os.environ['PATH']}"
         python = {key: value for key, value in os.environ.items() if key.startswith("PYTHON")}
-        given = {key: self.translate(value) for key, value in services(self.variables)[name]["environment"].items()}
-        return {**python, "PATH": path, "TERM": "dumb", "APP_WORKERS": "1", **given}
+        settings = {key: self.translate(value) for key, value in services(self.variables)[name]["environment"].items()}
+        return {**python, "PATH": path, "TERM": "dumb", "APP_WORKERS": "1", forked.WORKERS: forked.python(), **settings}
 
     @property
     def variables(self) -> dict[str, str]:

@@ -18,10 +18,11 @@ from packaging.utils import canonicalize_name
 
 from tests.chaos.level import LEVEL
 from tests.cli.command import line_with
-from tests.shape.files import ROOT
+from tests.shape.files import ROOT, without_collector
 
 # Needed to build and install Corral, not to run it.
 _BUILD_ONLY = {"editables", "hatchling"}
+_PIP = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check"]
 
 
 def _read_declared_names() -> set[str]:
@@ -37,17 +38,26 @@ def _imports() -> Iterator[tuple[str, Path]]:
                 yield from ((each.name.partition(".")[0], path) for each in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield node.module.partition(".")[0], path
-            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("files"):
+            elif isinstance(node, ast.Call) and _name_function(node.func).endswith("files"):
                 named = [each.value for each in node.args if isinstance(each, ast.Constant)]
                 yield from ((str(name).partition(".")[0], path) for name in named)
+
+
+def _name_function(function: ast.expr) -> str:
+    match function:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ast.unparse(function)
 
 
 def test_every_import_is_declared_as_a_dependency_of_the_package() -> None:
     providers = metadata.packages_distributions()
     declared = _read_declared_names()
+    with without_collector():
+        imports = list(_imports())
     missing = {
         (name, path.name)
-        for name, path in _imports()
+        for name, path in imports
         if name not in sys.stdlib_module_names
         and name not in ("corral", "compression")
         and not {canonicalize_name(each) for each in providers.get(name, ())} & declared
@@ -66,8 +76,8 @@ def test_the_lock_is_compiled_from_what_the_package_declares() -> None:
 def test_the_wheel_starts_in_an_environment_that_has_only_its_dependencies(tmp_path: Path) -> None:
     [wheel] = _build(tmp_path / "dist")
     home = tmp_path / "venv"
-    venv.create(home, with_pip=True)
-    pip = [str(home / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
+    venv.create(home)
+    pip = [*_PIP, "--python", str(home / "bin" / "python")]
     if LEVEL == "long":
         _run(*pip, "install", "-q", str(wheel))
     else:
@@ -97,8 +107,7 @@ def test_the_wheel_starts_in_an_environment_that_has_only_its_dependencies(tmp_p
 
 
 def _build(folder: Path) -> list[Path]:
-    pip = [sys.executable, "-m", "pip", "--no-input", "--disable-pip-version-check"]
-    _run(*pip, "wheel", "-q", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
+    _run(*_PIP, "wheel", "-q", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder), str(ROOT))
     return list(folder.glob("corral-*.whl"))
 
 

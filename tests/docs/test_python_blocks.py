@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import forked
 from tests.services import RedisServer
 from tests.shape.files import ROOT
 from tests.slack import SLACK
@@ -73,10 +74,10 @@ def test_a_printed_program_works(page: str, block: str, tmp_path: Path, request:
 
 def _run(program: Path, is_script: bool, settings: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """A script of a user is started by Corral, which gives it the descriptor for its results."""
-    verb = ["-m", "corral", "run-script", "--", sys.executable] if is_script else []
+    script = (*forked.command(), "run-script", "--", sys.executable, str(program))
     variables = environment(program.parent / "var", **settings)
     return subprocess.run(
-        [sys.executable, *verb, str(program)],
+        script if is_script else forked.command(str(program)),
         cwd=program.parent,
         env={**variables, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         capture_output=True,

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+import pytest
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Failed, FailureCode, Fetched
@@ -15,6 +16,8 @@ from corral.engine.oneshot import OneShotWorkers, draft_lease
 from corral.wiring.options import worker_config
 from tests.engine.builders import settings_for
 from tests.waiting import until
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 
 def a_selftest(do: str, **payload: Any) -> Lease:

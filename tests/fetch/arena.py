@@ -1,11 +1,13 @@
 """Both executors as a worker has them, before one hostile server."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from corral.domain.jobs.job import Strategy
 from corral.domain.net.address import AllowEntry, EgressPolicy
@@ -18,8 +20,10 @@ from corral.fetch.browser.executor import BrowserExecutor
 from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.limits import FetchLimits
+from corral.fetch.parsing.messages import ReaderLimits
 from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.robots import Robots
+from tests import forked
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import Hostile, hostile_server
 
@@ -51,25 +55,43 @@ class Arena:
 
 
 @asynccontextmanager
-async def arena_with(*allowed: str, limits: FetchLimits = LIMITS) -> AsyncIterator[Arena]:
+async def arena_with(
+    *allowed: str, limits: FetchLimits = LIMITS, reader_limits: ReaderLimits | None = None
+) -> AsyncIterator[Arena]:
     """May reach the hostile server and what is `allowed`, and nothing else that is private."""
     needs_chromium()
-    async with hostile_server() as den:
-        entries = (f"127.0.0.1/32:{den.port}", *allowed)
-        egress = Egress(EgressPolicy(tuple(map(AllowEntry.parse, entries))), limits, AGENT)
-        robots = Robots(egress, AGENT)
-        pool = ParsePool()
-        browser = BrowserExecutor(egress, robots, AGENT, reader=pool)
-        executors: dict[Strategy, Executor] = {
-            Strategy.HTTP: HttpExecutor(egress, robots, pool),
-            Strategy.BROWSER: browser,
-        }
-        try:
-            yield Arena(den, {"page": PageKind(executors)}, pool, browser, egress)
-        finally:
-            await browser.close()
-            await pool.close()
-            await egress.close()
+    # Its parsers are forks: for what a page does to them it makes no difference.
+    with forked.fork_processes():
+        async with hostile_server() as den:
+            entries = (f"127.0.0.1/32:{den.port}", *allowed)
+            egress = Egress(EgressPolicy(tuple(map(AllowEntry.parse, entries))), limits, AGENT)
+            robots = Robots(egress, AGENT)
+            pool = ParsePool(limits=reader_limits)
+            browser = BrowserExecutor(egress, robots, AGENT, reader=pool)
+            executors: dict[Strategy, Executor] = {
+                Strategy.HTTP: HttpExecutor(egress, robots, pool),
+                Strategy.BROWSER: browser,
+            }
+            try:
+                yield Arena(den, {"page": PageKind(executors)}, pool, browser, egress)
+            finally:
+                await browser.close()
+                await pool.close()
+                await egress.close()
+
+
+def with_executors(cases: Iterable[tuple[Any, ...]], late: Container[str]) -> list[Any]:
+    """Each case with each executor; those that are named last run in a browser in the long version only."""
+    return [
+        pytest.param(
+            *case,
+            executor,
+            id=f"{case[0][:40]}-{executor}",
+            marks=pytest.mark.long if executor == "browser" and case[0] in late else (),
+        )
+        for case in cases
+        for executor in EXECUTORS
+    ]
 
 
 def name_of(outcome: Outcome) -> str:

@@ -43,6 +43,7 @@ ONCE_IN = {"query": "/api/once/${id}?t=%s", "path": "/api/once/%s/${id}"}
 
 @dataclass
 class Changing:
+    host: str = "127.0.0.1"
     port: int = 0
     is_old: bool = True
     robots: str = ""
@@ -52,7 +53,7 @@ class Changing:
     token_status: int = 403
 
     def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+        return f"http://{self.host}:{self.port}{path}"
 
     def record(self, number: int) -> dict[str, Any]:
         return {"name": f"Item number {number}", "price": f"€ {number * 1.5:.2f}"}
@@ -128,9 +129,9 @@ class Changing:
 
 
 @contextmanager
-def changing_site() -> Iterator[Changing]:
-    site = Changing()
-    listener = socket.create_server(("127.0.0.1", 0))
+def changing_site(host: str = "127.0.0.1") -> Iterator[Changing]:
+    site = Changing(host)
+    listener = socket.create_server((host, 0))
     site.port = listener.getsockname()[1]
     config = uvicorn.Config(site.app(), loop="asyncio", ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)

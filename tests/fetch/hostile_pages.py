@@ -63,7 +63,7 @@ BOMBS: dict[str, Route] = {
 
 _CHUNKED = _OK + b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 ENDLESS: dict[str, Route] = {
-    "/endless/interim": stream_body(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100),
+    "/endless/interim": stream_body(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * 100, pause_s=0.01),
     "/endless/headers": stream_body(_OK, b"X-Again: and again\r\n" * 100),
     "/endless/trailers": stream_body(_CHUNKED + b"0\r\n", b"X-Again: and again\r\n" * 1000, pause_s=0.02),
     "/endless/extension": stream_body(_CHUNKED + b"5", b";again=and-again" * 1000, pause_s=0.02),

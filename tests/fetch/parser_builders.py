@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,10 +11,11 @@ from corral.domain.fields.spec import FieldSpec
 from corral.extract.page_reader import ReadRequest
 from corral.fetch.parsing.messages import ReaderLimits
 from corral.fetch.parsing.pool import ParsePool
+from tests import forked
 
 URL = "http://hostile.example/page"
 ORDINARY = b"<html><head><title>A page</title></head><body><p class=price>9.50</p></body></html>"
-SLOW = b"<title>slow</title><div " + b" ".join(b"%x" % number for number in range(13_000)) + b">x</div>"
+SLOW = b"<title>slow</title><div " + b" ".join(b"%x" % number for number in range(10_000)) + b">x</div>"
 
 
 def a_request(body: bytes, *fields: FieldSpec) -> ReadRequest:
@@ -23,16 +24,22 @@ def a_request(body: bytes, *fields: FieldSpec) -> ReadRequest:
 
 
 @asynccontextmanager
-async def open_pool(limits: ReaderLimits | None = None, size: int = 1) -> AsyncIterator[ParsePool]:
-    """A pool with its processes started; none of them is left afterwards."""
+async def open_pool(
+    limits: ReaderLimits | None = None, size: int = 1, *, is_forked: bool = True
+) -> AsyncIterator[ParsePool]:
+    """A pool with its processes started; none of them is left afterwards.
+
+    Its processes are forks, see tests/forked, except for tests of their memory and of their end.
+    """
     pool = ParsePool(size, limits)
-    await pool.read(a_request(ORDINARY))
-    try:
-        yield pool
-    finally:
-        pids = pool.pids
-        await pool.close()
-        await wait_until_gone(pids)
+    with forked.fork_processes() if is_forked else nullcontext():
+        await pool.read(a_request(ORDINARY))
+        try:
+            yield pool
+        finally:
+            pids = pool.pids
+            await pool.close()
+            await wait_until_gone(pids)
 
 
 async def wait_until_gone(pids: Iterable[int], within_s: float = 5) -> None:

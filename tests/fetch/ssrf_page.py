@@ -2,7 +2,12 @@
 
 import json
 
-# What a way does with one address. What it returns is waited for, a second at most.
+from tests.slack import SLACK
+
+# How long to wait for an event that comes at once on an idle machine. A prefetch is the last thing a browser does.
+_PATIENCE_MS = 1_000 * SLACK
+_FRAME_PATIENCE_MS = 3_000  # some frames never report
+# What a way does with one address. What it returns is waited for, a second at most on an idle machine.
 WAYS = {
     # asked for by script
     "fetch": "(u) => fetch(u, {mode: 'no-cors'})",
@@ -51,7 +56,7 @@ const element = (tag, attributes) => Object.assign(document.createElement(tag), 
 const placed = (tag, attributes) => {
   const made = element(tag, attributes), loaded = settled(made, "load", "error");
   place_.append(made);
-  return Promise.race([loaded, wait(1000)]).then(() => made.remove());
+  return Promise.race([loaded, wait(tag === "iframe" ? FRAME_PATIENCE : PATIENCE)]).then(() => made.remove());
 };
 const place_ = document.getElementById("place");
 const escaped = (text) => text.replaceAll("&", "&amp;").replaceAll("'", "&#39;");
@@ -59,7 +64,7 @@ const moved = (html) => { // a frame that leaves by itself: it is there once its
   const made = element("iframe", {srcdoc: html});
   const there = new Promise((then) => made.addEventListener("load", () => made.contentDocument ?? then()));
   place_.append(made);
-  return Promise.race([there, wait(3000)]).then(() => made.remove());
+  return Promise.race([there, wait(FRAME_PATIENCE)]).then(() => made.remove());
 };
 const place = (u) => u.replace(/^[a-z]*:?[/\\\\]*/i, "").replace(/[/?#\\\\].*$/s, "");
 const gathered = async (server) => {
@@ -112,7 +117,8 @@ const all = async (name, urls) => {
   const work = async () => {
     for (let u; (u = left.pop()) !== undefined; about.tried++) {
       // An element may not tell of what it cannot read, nor of what is no address on the web.
-      const patience = !is_readable(u) ? 5 : !is_web(u) ? 100 : is_frame ? 3000 : 1000;
+      const longest = is_frame ? FRAME_PATIENCE : name === "transport" ? 1000 : PATIENCE; // nobody answers a transport
+      const patience = !is_readable(u) ? 5 : !is_web(u) ? 100 : longest;
       await Promise.race([Promise.resolve().then(() => ways[name](u)).catch(() => 0), wait(patience)]);
     }
   };
@@ -130,4 +136,5 @@ holding.abort();
 def page() -> str:
     ways = ", ".join(f"{json.dumps(name)}: {way}" for name, way in WAYS.items())
     html = PAGE.replace("WAYS", ways).replace("RAW.", json.dumps(RAW) + ".")
+    html = html.replace("FRAME_PATIENCE", str(_FRAME_PATIENCE_MS)).replace("PATIENCE", str(_PATIENCE_MS))
     return html.replace("(WORKER", f"({json.dumps(WORKER)}")

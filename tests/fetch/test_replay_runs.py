@@ -2,10 +2,10 @@
 
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from corral.demo import running_site
 from corral.demo.content import products
@@ -18,28 +18,38 @@ from corral.domain.runs.run import Run, RunState
 from corral.domain.sites.recipe.recipe import recipe_key
 from corral.runtime.new_ids import new_id
 from corral.wiring.app import App
+from tests import forked
+from tests.chaos.level import by_level
 from tests.engine.builders import kinds, run_node, settings_for, wait_for_runs
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.changing import Changing, changing_site
 from tests.waiting import until
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("forked_workers")]
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
 FIELDS = (FieldSpec("name"), FieldSpec("price"))
+# All tests share a node and its browser, and what is known of a site is known of its host: each has a host of its own.
+HOSTS = (f"127.0.0.{number}" for number in range(2, 250))
 
 
 @pytest.fixture
-def site() -> Iterator[Changing]:
-    needs_chromium()
-    with changing_site() as running:
+def host() -> str:
+    return next(HOSTS)
+
+
+@pytest.fixture
+def site(host: str) -> Iterator[Changing]:
+    with changing_site(host) as running:
         yield running
 
 
-@pytest.fixture
-async def app(site: Changing, tmp_path: Path) -> AsyncIterator[App]:
-    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-    async with run_node(settings) as opened:
-        yield opened
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def app(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    needs_chromium()
+    settings = settings_for(tmp_path_factory.mktemp("node"), egress_allow="127.0.0.0/8:*", workers=1)
+    with forked.fork_processes():
+        async with run_node(settings) as opened:
+            yield opened
 
 
 async def run_of(app: App, url: str, fields: tuple[FieldSpec, ...] = FIELDS, strategy: Strategy = Strategy.AUTO) -> Run:
@@ -55,55 +65,49 @@ async def record_of(app: App, run: Run) -> dict[str, Any]:
     return record.data
 
 
-async def replay_is_remembered(app: App) -> bool:
-    return any(memory.strategy is Strategy.API_REPLAY for memory in await app.store.sites.memories("127.0.0.1"))
+async def replay_is_remembered(app: App, host: str) -> bool:
+    return any(memory.strategy is Strategy.API_REPLAY for memory in await app.store.sites.memories(host))
 
 
-async def test_the_shop_is_browsed_once_and_replayed_from_then_on(tmp_path: Path) -> None:
-    needs_chromium()
+async def test_the_shop_is_browsed_once_and_replayed_from_then_on(app: App, host: str) -> None:
     fields = (*FIELDS, FieldSpec("title"), FieldSpec("description"))
-    async with running_site() as site:
-        settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-        async with run_node(settings) as app:
-            first = await run_of(app, f"{site.url}/shop/1", fields)
-            assert (first.state, first.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER), first
-            assert await kinds(app, first.id) == ["created", "started", "recipe_recorded", "completed"]
-            [recipe] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(fields))
-            assert recipe.url_pattern == "/shop/*"
+    async with running_site(host) as site:
+        first = await run_of(app, f"{site.url}/shop/1", fields)
+        assert (first.state, first.resolved_strategy) == (RunState.COMPLETED, Strategy.BROWSER), first
+        assert await kinds(app, first.id) == ["created", "started", "recipe_recorded", "completed"]
+        [recipe] = await app.store.recipes.for_fields(host, recipe_key(fields))
+        assert recipe.url_pattern == "/shop/*"
 
-            second = await run_of(app, f"{site.url}/shop/2", fields)
-            assert (second.state, second.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), second
-            [created, *_] = await app.store.events.of_run(second.id, 0, 10)
-            assert "recorded" in created.meta["reason"]
-            assert created.meta["recipe_id"] == recipe.id
-            found = products()[1]
-            price = f"{found.amount} {found.currency}"
-            expected = {"name": found.name, "price": price, "title": found.name, "description": found.description}
-            assert await record_of(app, second) == expected
+        second = await run_of(app, f"{site.url}/shop/2", fields)
+        assert (second.state, second.resolved_strategy) == (RunState.COMPLETED, Strategy.API_REPLAY), second
+        [created, *_] = await app.store.events.of_run(second.id, 0, 10)
+        assert "recorded" in created.meta["reason"]
+        assert created.meta["recipe_id"] == recipe.id
+        found = products()[1]
+        price = f"{found.amount} {found.currency}"
+        expected = {"name": found.name, "price": price, "title": found.name, "description": found.description}
+        assert await record_of(app, second) == expected
 
-            browsed = await run_of(app, f"{site.url}/shop/2", fields, Strategy.BROWSER)
-            assert await record_of(app, browsed) == expected
-            assert "recipe_recorded" not in await kinds(app, browsed.id)  # the same again is nothing new
+        browsed = await run_of(app, f"{site.url}/shop/2", fields, Strategy.BROWSER)
+        assert await record_of(app, browsed) == expected
+        assert "recipe_recorded" not in await kinds(app, browsed.id)  # the same again is nothing new
 
 
-async def test_lists_are_replayed_as_lists(tmp_path: Path) -> None:
-    needs_chromium()
+async def test_lists_are_replayed_as_lists(app: App, host: str) -> None:
     parts = ({"name": "name", "css": ".name"}, {"name": "price", "css": ".price", "type": "money"})
     fields = (
         FieldSpec("names", css=".card .name", all=True),
         *parse_fields([{"name": "cards", "item": ".card", "fields": parts}, {"name": "shop", "const": "demo"}]),
     )
-    async with running_site() as site:
-        settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{site.port}", workers=1)
-        async with run_node(settings) as app:
-            assert (await run_of(app, f"{site.url}/shop?page=1", fields)).resolved_strategy is Strategy.BROWSER
-            replayed = await run_of(app, f"{site.url}/shop?page=2", fields)
-            assert replayed.resolved_strategy is Strategy.API_REPLAY
-            browsed = await run_of(app, f"{site.url}/shop?page=2", fields, Strategy.BROWSER)
-            record = await record_of(app, replayed)
-            assert record == await record_of(app, browsed)
-            assert [card["name"] for card in record["cards"]] == record["names"]
-            assert all(card["price"]["amount"] > 0 for card in record["cards"])
+    async with running_site(host) as site:
+        assert (await run_of(app, f"{site.url}/shop?page=1", fields)).resolved_strategy is Strategy.BROWSER
+        replayed = await run_of(app, f"{site.url}/shop?page=2", fields)
+        assert replayed.resolved_strategy is Strategy.API_REPLAY
+        browsed = await run_of(app, f"{site.url}/shop?page=2", fields, Strategy.BROWSER)
+        record = await record_of(app, replayed)
+        assert record == await record_of(app, browsed)
+        assert [card["name"] for card in record["cards"]] == record["names"]
+        assert all(card["price"]["amount"] > 0 for card in record["cards"])
 
 
 async def test_a_changed_shape_goes_to_the_browser_which_records_anew(app: App, site: Changing) -> None:
@@ -152,18 +156,18 @@ async def test_a_recipe_with_a_token_that_is_good_once_fails_no_run_and_is_tried
     app: App, site: Changing, token_in: str, status: int
 ) -> None:
     site.token_in, site.token_status = token_in, status
-    runs = []
-    for _ in range(5):
+    runs, count = [], by_level(3, 5)
+    for _ in range(count):
         job = Job(JobId(new_id()), site.url("/once/3"), FIELDS, datetime.now(UTC), max_attempts=1)
         stored, _ = await app.jobs.create(job)
         run, _ = await app.submitter.start(stored.job.id)
         runs += await wait_for_runs(app, [run.id])
         if len(runs[-1].attempts) > 1:
-            await until(lambda: replay_is_remembered(app))  # what was learnt is written once a second
+            await until(lambda: replay_is_remembered(app, site.host))  # what was learnt is written once a second
     assert {run.state for run in runs} == {RunState.COMPLETED}
-    assert [await record_of(app, run) for run in runs] == [site.record(3)] * 5
+    assert [await record_of(app, run) for run in runs] == [site.record(3)] * count
     strategies = [[entry["strategy"] for entry in run.attempts] for run in runs]
-    assert strategies == [["browser"], ["api_replay", "browser"], ["browser"], ["browser"], ["browser"]]
+    assert strategies == [["browser"], ["api_replay", "browser"], *[["browser"]] * (count - 2)]
 
 
 async def test_a_replay_that_is_asked_for_without_a_recipe_goes_to_the_browser(app: App, site: Changing) -> None:
@@ -178,13 +182,13 @@ async def test_a_replay_that_is_asked_for_without_a_recipe_goes_to_the_browser(a
 @pytest.mark.long
 async def test_a_pinned_recipe_is_not_overwritten(app: App, site: Changing) -> None:
     await run_of(app, site.url("/shop/1"))
-    [recipe] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(FIELDS))
+    [recipe] = await app.store.recipes.for_fields(site.host, recipe_key(FIELDS))
     await app.store.recipes.change(recipe.id, None, pinned=True)
     site.is_old = False
     run = await run_of(app, site.url("/shop/2"), strategy=Strategy.BROWSER)
     assert run.state is RunState.COMPLETED
     assert "recipe_recorded" not in await kinds(app, run.id)
-    [kept] = await app.store.recipes.for_fields("127.0.0.1", recipe_key(FIELDS))
+    [kept] = await app.store.recipes.for_fields(site.host, recipe_key(FIELDS))
     assert (kept.document, kept.version) == (recipe.document, recipe.version)
 
 

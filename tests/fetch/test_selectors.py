@@ -10,6 +10,7 @@ from corral.domain.jobs.job import Strategy
 from corral.domain.runs.outcome import Fetched
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction
+from corral.fetch.parsing.messages import ReaderLimits
 from tests.chaos.level import LEVEL
 from tests.domain.runs.builders import A_RUN, NOW
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
@@ -39,7 +40,7 @@ WAYS = [
 async def arena() -> AsyncIterator[Arena]:
     with pytest.MonkeyPatch.context() as patch:
         serve(patch, "/selectors", PAGE)
-        async with arena_with() as made:
+        async with arena_with(reader_limits=ReaderLimits(selector_s=0.3)) as made:
             yield made
 
 

@@ -19,6 +19,7 @@ from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction
 from corral.extract.page_reader import ReadAnswer, ReadRequest
 from corral.fetch.parsing.messages import ReaderLimits
+from corral.fetch.parsing.pool import ParsePool
 from tests.domain.runs.builders import A_RUN, NOW
 from tests.extract.xml.xml_helpers import ATOM, RSS, SITEMAP
 from tests.fetch.arena import EXECUTORS, Arena, arena_with
@@ -63,9 +64,17 @@ def trap(tmp_path: Path) -> Path:
     return path
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pool() -> AsyncIterator[ParsePool]:
+    async with open_pool(ReaderLimits(cpu_s=0.6, selector_s=0.3)) as made:
+        yield made
+
+
 @pytest.mark.parametrize("name", BOMBS)
-async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(name: str, trap: Path) -> None:
-    async with hostile_server() as den, open_pool() as pool:
+async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(
+    pool: ParsePool, name: str, trap: Path
+) -> None:
+    async with hostile_server() as den:
         body = BOMBS[name].replace("PORT", str(den.port)).replace("FILE", str(trap)).encode()
         started = time.monotonic()
         failed = await pool.read(xml(body, FieldSpec("title"), FieldSpec("x", xpath="//r")), 10)
@@ -77,8 +86,8 @@ async def test_a_document_with_declarations_is_refused_and_nothing_is_opened(nam
 
 
 @pytest.mark.parametrize("name", NAMED)
-async def test_what_a_document_names_is_not_opened_either(name: str, trap: Path) -> None:
-    async with hostile_server() as den, open_pool() as pool:
+async def test_what_a_document_names_is_not_opened_either(pool: ParsePool, name: str, trap: Path) -> None:
+    async with hostile_server() as den:
         body = NAMED[name].replace("PORT", str(den.port)).replace("FILE", str(trap)).encode()
         read = await pool.read(xml(body, FieldSpec("title"), FieldSpec("x", xpath="//title")), 10)
         assert den.heads == []
@@ -95,8 +104,8 @@ TOO_MUCH = {
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-async def test_a_document_that_is_too_much_costs_its_run(name: str) -> None:
-    async with open_pool(ReaderLimits(cpu_s=1.0)) as pool, measure_lag() as lag:
+async def test_a_document_that_is_too_much_costs_its_run(pool: ParsePool, name: str) -> None:
+    async with measure_lag() as lag:
         failed = await pool.read(xml(TOO_MUCH[name](), FieldSpec("title")), 20)
         assert isinstance(await pool.read(xml(RSS), 20), ReadAnswer)
     assert isinstance(failed, Failed), failed
@@ -113,27 +122,25 @@ SLOW = [
 
 
 @pytest.mark.parametrize("spec", SLOW, ids=str)
-async def test_a_selector_that_never_ends_costs_its_field(spec: FieldSpec) -> None:
+async def test_a_selector_that_never_ends_costs_its_field(pool: ParsePool, spec: FieldSpec) -> None:
     fields = (FieldSpec("title"), spec, FieldSpec("p", xpath="//p"), FieldSpec("n", xpath="count(//p)"))
-    async with open_pool() as pool:
-        read = await pool.read(xml(MANY, *fields), 20)
+    read = await pool.read(xml(MANY, *fields), 20)
     assert isinstance(read, ReadAnswer), read
     assert read.record == {"title": "t", "slow": None, "p": "a", "n": 30_000}
     assert read.problems == {"slow": "limit:selector"}
 
 
-async def test_a_path_that_multiplies_costs_its_field() -> None:
+async def test_a_path_that_multiplies_costs_its_field(pool: ParsePool) -> None:
     body = json.dumps([[[[[[1] * 9] * 9] * 9] * 9] * 9]).encode()
     fields = (FieldSpec("slow", jsonpath="$" + "..*" * 9, all=True), FieldSpec("n", jsonpath="$[0][0][0][0][0][0]"))
-    async with open_pool() as pool:
-        read = await pool.read(xml(body, *fields, kind="application/json"), 20)
+    read = await pool.read(xml(body, *fields, kind="application/json"), 20)
     assert isinstance(read, ReadAnswer), read
     assert (read.record, read.problems) == ({"slow": [], "n": 1}, {"slow": "limit:selector"})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def arena() -> AsyncIterator[Arena]:
-    async with arena_with() as made:
+    async with arena_with(reader_limits=ReaderLimits(selector_s=0.3)) as made:
         yield made
 
 
@@ -187,13 +194,13 @@ async def test_a_browser_waits_for_fields_by_xpath(arena: Arena, monkeypatch: py
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize("executor", [pytest.param("http", marks=pytest.mark.long), "browser"])
 async def test_an_expression_that_never_ends_costs_its_field_in_a_browser_too(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, executor: str
 ) -> None:
     serve(monkeypatch, "/many", MANY.decode())
     fields = ("title", {"name": "slow", "xpath": SLOW[0].xpath}, {"name": "p", "xpath": "//p"})
-    outcome = await arena.run(executor, arena.den.url("/many"), *fields, timeout_s=30)
+    outcome = await arena.run(executor, arena.den.url("/many"), *fields, timeout_s=30 * SLACK)
     assert isinstance(outcome, Fetched), outcome
     assert outcome.records == ({"title": "t", "slow": None, "p": "a"},)
     assert outcome.stats["problems"] == {"slow": "limit:selector"}

@@ -14,10 +14,12 @@ from pathlib import Path
 
 from tests.waiting import block_until
 
-# With this in its environment, a fork has forks for its workers and parsers, too.
+# With this in its environment, a fork has forks for its workers and parsers, and for the services that it supervises.
 WORKERS = "CORRAL_TEST_FORKED_WORKERS"
 # Where forks are to be had; the processes that share the tests share the one who gives them.
 _ADDRESS = "CORRAL_TEST_FORKS"
+# Modules that a fork starts as forks, too.
+_FORKED_MODULES = ("corral", "corral.entrypoints.worker_process", "corral.entrypoints.parser_process")
 _CLIENT = Path(__file__).parent / "client.py"
 _ours = ExitStack()
 
@@ -39,10 +41,19 @@ def address() -> str | None:
     return os.environ.get(_ADDRESS)
 
 
-def command(module: str = "corral") -> tuple[str, ...]:
-    """What is started instead of `python -m MODULE`: it passes on signals, and ends as the fork ends."""
+def command(program: str = "corral") -> tuple[str, ...]:
+    """Return the start of the command of a fork. Its process passes on signals, and ends as the fork ends.
+
+    A program is a module, a file or, as "-c", the code that follows.
+    """
     where = address()
-    return (sys.executable, "-I", "-S", str(_CLIENT), where, module) if where else (sys.executable, "-m", module)
+    return (sys.executable, "-I", "-S", str(_CLIENT), where, program) if where else real_command(program)
+
+
+def real_command(program: str) -> tuple[str, ...]:
+    """Return the start of the same command without a fork."""
+    is_module = program != "-c" and not program.endswith(".py")
+    return (sys.executable, *(("-m",) if is_module else ()), program)
 
 
 def python() -> str:
@@ -61,18 +72,36 @@ def wait_until_ready() -> None:
         block_until(Path(where).with_name("ready").exists, within_s=60, otherwise="nobody forks yet")
 
 
-def install(folder: Path) -> None:
-    """Put it into a folder by the name of `corral`."""
-    program = folder / "corral"
-    words = " ".join(f"'{word}'" for word in command())
-    program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
-    program.chmod(0o755)
+@contextmanager
+def fork_processes() -> Iterator[None]:
+    """Fork the workers and parsers that this process starts in the meantime."""
+    wait_until_ready()
+    real, before = sys.executable, os.environ.get(WORKERS)
+    sys.executable = os.environ[WORKERS] = python()  # a forked worker starts parsers itself
+    try:
+        yield
+    finally:
+        sys.executable = real
+        if before is None:
+            del os.environ[WORKERS]
+        else:
+            os.environ[WORKERS] = before
+
+
+def install(folder: Path, *names: str) -> None:
+    """Put programs into a folder that are forks of the modules of these names, `corral` at least."""
+    for name in ("corral", *names):
+        program = folder / name
+        words = " ".join(f"'{word}'" for word in command(name))
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        program.chmod(0o755)
 
 
 def _write_python(program: Path, where: str) -> None:
-    """Python, except for workers and parsers."""
+    """Write a Python whose workers, parsers and commands of Corral are forks."""
+    patterns = "|".join(f'"-m {module}"' for module in _FORKED_MODULES)
     program.write_text(
-        f'#!/bin/sh\ncase "$1 $2" in "-m corral.entrypoints.worker_process"|"-m corral.entrypoints.parser_process")\n'
+        f'#!/bin/sh\ncase "$1 $2" in {patterns})\n'
         f"shift; exec '{sys.executable}' -I -S '{_CLIENT}' '{where}' \"$@\";;\nesac\n"
         f"exec '{sys.executable}' \"$@\"\n"
     )

@@ -1,4 +1,4 @@
-"""Have a fork run a module with our folder, variables and streams: `client.py SOCKET MODULE ARGUMENT…`.
+"""Have a fork run a program with our folder, variables, umask and streams: `client.py SOCKET PROGRAM ARGUMENT…`.
 
 Loads next to nothing: it is to be quick.
 """
@@ -17,7 +17,10 @@ _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, sign
 def main() -> None:
     server = socket.socket(socket.AF_UNIX)
     server.connect(sys.argv[1])
-    asked = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()  # noqa: PTH109
+    umask = os.umask(0)
+    os.umask(umask)
+    request = [sys.argv[2:], dict(os.environ), os.getcwd(), umask, os.getpid()]  # noqa: PTH109
+    asked = json.dumps(request).encode()
     files = [int(number) for number in sys.argv[3 : 3 + _FILES.get(sys.argv[2], 0)]]
     socket.send_fds(server, [len(asked).to_bytes(4, "big")], [0, 1, 2, *files])
     for number in files:  # the other side is to notice when the fork closes them

@@ -5,7 +5,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Protocol
@@ -70,11 +69,11 @@ def start_process(
     stdout: IO[bytes] | None = None,
     stderr: IO[bytes] | None = None,
 ) -> Process:
-    """A program with these arguments. Without a place for what it prints, that is there to be read, errors and all."""
+    """Start a module, a file or, as module "-c", code. Without `stdout`, the output can be read, errors included."""
     address = forked.address()
     if address is None:
         return subprocess.Popen(
-            [sys.executable, "-m", module, *arguments],
+            [*forked.real_command(module), *arguments],
             env=env,
             cwd=cwd,
             stdout=stdout or subprocess.PIPE,
@@ -84,7 +83,9 @@ def start_process(
     server.connect(address)
     reading, writing = (None, stdout.fileno()) if stdout is not None else os.pipe()
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
-        asked = json.dumps([[module, *arguments], dict(env), str(cwd)]).encode()
+        umask = os.umask(0)
+        os.umask(umask)
+        asked = json.dumps([[module, *arguments], dict(env), str(cwd), umask, None]).encode()
         errors = stderr.fileno() if stderr is not None else writing
         socket.send_fds(server, [len(asked).to_bytes(4, "big")], [nothing.fileno(), writing, errors])
         server.sendall(asked)

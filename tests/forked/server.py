@@ -14,24 +14,45 @@ import selectors
 import signal
 import socket
 import sys
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from unittest import mock
 
 import corral
 from corral.__main__ import main
 from corral.runtime.process import die_with_parent
-from tests import cpu, forked
+from corral.supervisor.records import MARKER
+from corral.wiring import services
+from tests import cpu, forked, statements
+from tests.services import sqlite
+from tests.waiting import block_until
 
 # What Corral loads when it needs it, beyond its own modules.
 _LOADED_LATE = (
     "alembic.command",
+    "alembic.config",
+    "babel.numbers",
+    "billiard.pool",
+    "billiard.reduction",
     "celery.apps.beat",
     "celery.apps.worker",
+    "celery.bin.celery",
+    "celery.events.dispatcher",
+    "celery.fixups.django",
+    "celery.worker.autoscale",
+    "celery.worker.components",
+    "celery.worker.consumer.delayed_delivery",
+    "dateparser.date",
+    "fastapi_swagger",
     "kombu.transport.redis",
+    "playwright._impl.protocol_channels",
     "playwright.async_api",
     "psycopg",
+    "uvicorn.lifespan.off",
     "uvicorn.lifespan.on",
     "uvicorn.protocols.http.httptools_impl",
     "uvloop",
@@ -50,13 +71,26 @@ _NOT_LOADED = (
 )
 
 
+_WARM_UP = (
+    ("job", "add", "http://127.0.0.1/", "--fields", "title", "--no-check"),
+    ("run", "list"),
+    ("run", "list", "--json"),
+    ("run", "show", "nonsense"),
+    ("scrape", "http://127.0.0.1/", "--fields", "title", "--dry-run"),
+    ("crawl", "-h"),
+    ("status",),
+)
+
+
 @dataclass
 class Asked:
-    """What a fork is to do: run the module that is named first, with the rest."""
+    """What a fork is to do: run the program that is named first, with the rest."""
 
     arguments: list[str]
     variables: dict[str, str]
     folder: str
+    umask: int
+    client: int | None  # the process that stands for the fork
     streams: list[int]
     files: list[int]
 
@@ -69,10 +103,31 @@ def _load() -> None:
             importlib.import_module(module)
     for name in _LOADED_LATE:
         importlib.import_module(name)
-    threads = len(list(Path("/proc/self/task").iterdir()))
-    if threads != 1:
-        raise RuntimeError(f"loading Corral has started {threads - 1} threads: a fork would be without them")
+    statements.share()
+    statements.compile_for_sqlite()
+    _warm_up()
+    # The threads of a command may end a moment after it.
+    block_until(
+        lambda: len(list(Path("/proc/self/task").iterdir())) == 1,
+        otherwise=f"loading Corral has started threads, which a fork would be without: {threading.enumerate()}",
+    )
     gc.freeze()
+
+
+def _warm_up() -> None:
+    """Run commands here, so that forks inherit what Corral and its libraries prepare at their first use."""
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nothing:  # noqa: PTH123
+        sqlite.migrate(Path(folder) / "corral.db")
+        variables = {**os.environ, "APP_DATA_DIR": folder}
+        for command in _WARM_UP:
+            with (
+                mock.patch.dict(os.environ, variables, clear=True),
+                mock.patch.object(sys, "argv", ["corral", *command]),
+                contextlib.redirect_stdout(nothing),
+                contextlib.redirect_stderr(nothing),
+                contextlib.suppress(SystemExit),
+            ):
+                main()
 
 
 class Server:
@@ -115,8 +170,8 @@ class Server:
             self._forget(client)
             die_with_parent(server)
             os.setsid()
-            arguments, variables, folder = json.loads(text)
-            return Asked(arguments, variables, folder, received[:3], received[3:])
+            arguments, variables, folder, umask, requester = json.loads(text)
+            return Asked(arguments, variables, folder, umask, requester, received[:3], received[3:])
         for each in received:
             os.close(each)
         if cpu.is_measured():
@@ -185,13 +240,17 @@ def _become(asked: Asked) -> None:
     os.environ.update(asked.variables)
     time.tzset()
     os.chdir(asked.folder)
+    os.umask(asked.umask)
     sys.argv = asked.arguments
     if asked.files:  # of a worker or parser: open files, and the parent to die with
         count = len(asked.files)
         sys.argv[1 : 2 + count] = [*map(str, asked.files), str(os.getppid())]
     if asked.variables.get(forked.WORKERS):
         sys.executable = asked.variables[forked.WORKERS]
-    sys.path[0] = asked.folder
+        services._CORRAL = (sys.executable, "-m", "corral")
+    if asked.client is not None and MARKER in asked.variables and sys.argv[:2] == ["corral", "worker"]:
+        _assume_pid(asked.client)
+    sys.path[0] = str(Path(sys.argv[0]).resolve().parent) if sys.argv[0].endswith(".py") else asked.folder
     for number, stream in enumerate(asked.streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -200,22 +259,39 @@ def _become(asked: Asked) -> None:
     sys.stderr = sys.__stderr__ = open(2, "w", buffering=1, errors="backslashreplace", closefd=False)  # type: ignore[misc]  # noqa: SIM115
 
 
+def _assume_pid(pid: int) -> None:
+    """A supervisor knows a Celery worker by the pid of the process that it started."""
+    from corral.celery_app import command  # reads the settings
+
+    command.os = SimpleNamespace(getpid=lambda: pid, _exit=os._exit)  # type: ignore[attr-defined,assignment]
+
+
+def _start_program() -> None:
+    program = sys.argv[0]
+    if program == "corral":
+        main()
+    elif program.startswith("corral.entrypoints."):
+        sys.modules[program].main()
+    elif program == "-c":
+        sys.modules["__main__"] = module = ModuleType("__main__")
+        exec(sys.argv.pop(1), module.__dict__)
+    elif program.endswith(".py"):
+        runpy.run_path(program, run_name="__main__")
+    else:
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+
+
 def _run() -> int:
     try:
-        if sys.argv[0] == "corral":
-            main()
-        elif sys.argv[0].startswith("corral.entrypoints."):
-            sys.modules[sys.argv[0]].main()
-        else:
-            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        _start_program()
     except SystemExit as ended:
         if not isinstance(ended.code, str):
             return int(ended.code or 0)
         print(ended.code, file=sys.stderr)  # noqa: T201
         return 1
-    except BaseException:  # noqa: BLE001 - said as Python says it
+    except BaseException as error:  # noqa: BLE001 - said as Python says it
         sys.excepthook(*sys.exc_info())
-        return 1
+        return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1
     return 0
 
 
@@ -225,6 +301,9 @@ def _end(code: int) -> None:
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()
+    if code < 0:
+        signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
     os._exit(code)
 
 

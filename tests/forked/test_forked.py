@@ -26,7 +26,13 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--version",), ("run", "list", "--json"), ("run", "show", "nonsense"), ("nonsense",), ("job", "list")],
+    [
+        ("--version",),
+        ("run", "list", "--json"),
+        ("run", "show", "nonsense"),
+        pytest.param(("nonsense",), marks=pytest.mark.long),
+        pytest.param(("job", "list"), marks=pytest.mark.long),
+    ],
 )
 def test_it_says_and_ends_as_a_process_that_was_started(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
@@ -43,6 +49,41 @@ def test_it_says_and_ends_as_a_process_that_was_started(arguments: tuple[str, ..
     ]
     fork, process = ((each.returncode, each.stdout, each.stderr) for each in told)
     assert fork == process
+
+
+_PROGRAM = """
+import os, signal, sys
+old = os.umask(0)
+print(__name__, sys.argv, sys.path[0], oct(old), __file__ if "__file__" in globals() else None, flush=True)
+if sys.argv[1:] == ["interrupt"]:
+    signal.raise_signal(signal.SIGINT)
+sys.exit("the end")
+"""
+
+
+@pytest.mark.parametrize("argument", ["end", "interrupt"])
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_program_runs_as_a_process_that_was_started(tmp_path: Path, is_file: bool, argument: str) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(_PROGRAM)
+    program = (str(path), argument) if is_file else ("-c", _PROGRAM, argument)
+    fork, process = (
+        subprocess.run(
+            [*command, *program[1:]],
+            cwd=tmp_path,
+            env=_environment(tmp_path),
+            capture_output=True,
+            text=True,
+            umask=0o27,
+        )
+        for command in (forked.command(program[0]), forked.real_command(program[0]))
+    )
+    assert (fork.returncode, fork.stdout.replace(f" {tmp_path} ", "  ")) == (
+        process.returncode,
+        process.stdout.replace(f" {tmp_path} ", "  "),
+    )
+    assert fork.stderr.splitlines()[-1:] == process.stderr.splitlines()[-1:]
+    assert fork.returncode == (1 if argument == "end" else -signal.SIGINT)
 
 
 def _serve(folder: Path) -> tuple["subprocess.Popen[str]", psutil.Process]:

@@ -21,6 +21,7 @@ from corral.domain.proxies.use import ProxyUse, Verdict
 from corral.domain.runs.outcome import Failed, FailureCode
 from corral.domain.runs.retry import RetryPolicy, decide
 from corral.domain.runs.run import RunAction
+from corral.engine.proxies import pool
 from corral.engine.proxies.messages import GrantProxy, ReportProxy, RequestProxy
 from corral.engine.proxies.pool import ProxyPool
 from corral.store.open import open_store
@@ -98,6 +99,33 @@ async def test_a_proxy_without_a_success_gets_no_more_requests_than_it_has_failu
     world.close()
 
 
+async def test_a_reload_while_uses_are_written_loses_none_of_them(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await add_alive(store, 1)
+    world, may_write, write = World(store), asyncio.Event(), store.proxies.record_uses
+    await world.pool._load(0)
+    for _ in range(2):
+        await world.report(1, Verdict.FAULT)
+
+    async def write_late(uses: list[ProxyUse]) -> None:
+        await may_write.wait()
+        await write(uses)
+
+    monkeypatch.setattr(store.proxies, "record_uses", write_late)
+    writing = asyncio.create_task(world.pool.flush())
+    await world.settle()
+    monkeypatch.setattr(pool, "_FRESH_S", 0.0)
+    for number in range(3):
+        world.ask(number)
+    await world.settle()
+    may_write.set()
+    await writing
+    await world.settle()
+    assert list(world.holder.granted) == [0], "one failure is left"
+    world.close()
+
+
 async def test_a_success_lets_the_waiting_requests_through(store: Store) -> None:
     await add_alive(store, 1)
     world = World(store)
@@ -162,6 +190,21 @@ def test_a_suspect_is_blamed_when_another_proxy_gets_the_page_and_only_then() ->
     assert suspicions.judge(use(3, Verdict.SUSPECT), 3.0) == [use(3, Verdict.FAULT)], "the page had been answered"
     assert suspicions.judge(use(4, Verdict.SUSPECT, "dead page"), 4.0) == []
     assert suspicions.expire(1000.0) == [use(4, Verdict.NOTHING, "dead page")]
+    assert suspicions.judge(use(5, Verdict.SUSPECT, "slow page"), 1001.0) == []
+    retried = suspicions.judge(use(5, Verdict.GOOD, "slow page"), 1002.0)
+    assert retried == [use(5, Verdict.GOOD, "slow page"), use(5, Verdict.NOTHING, "slow page")], "the same proxy"
+
+
+async def test_a_proxy_that_gets_the_page_later_is_no_suspect_any_more(store: Store) -> None:
+    await add_alive(store, 1)
+    world = World(store)
+    await world.report(1, Verdict.SUSPECT)
+    await world.report(1, Verdict.GOOD)
+    for number in range(5):
+        world.ask(number)
+    await world.settle()
+    assert all(world.holder.granted.get(number) is not None for number in range(5))
+    world.close()
 
 
 FAULT = Failed(FailureCode.NETWORK, "refused", "proxy", stats={"pool_tries": 3})

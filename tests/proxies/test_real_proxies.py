@@ -22,6 +22,7 @@ from tests.proxies.world import GOOD, proxy_world
 from tests.services.ports import free_port
 from tests.services.squid import SQUID_ADDRESS, squid
 from tests.services.tinyproxy import tinyproxy
+from tests.waiting import until
 
 RING = Keyring().with_new()
 
@@ -67,6 +68,7 @@ async def test_squid_passes_with_its_password_and_a_port_that_it_refuses_is_name
                 lease(4, f"http://127.0.0.1:{proxy.strict}"),
             ]
             found = await checker.check(proxies, CheckPlan(world.judge, f"{world.site}/page/1"), lambda _: None)
+        await until(lambda: len(proxy.list_tunnels()) >= 4)  # squid writes its log a moment later
         tunnels = proxy.list_tunnels()
     assert isinstance(found, list)
     assert {each.id: each.problem for each in found} == {

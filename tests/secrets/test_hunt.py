@@ -17,6 +17,7 @@ import psycopg
 import pytest
 
 from tests import forked
+from tests.chaos.level import by_level
 from tests.secrets import terminal, uses
 from tests.secrets.confiding import OF_THE_APP, ConfidingSite, confiding_site
 from tests.secrets.planted import DATA_COLUMNS, Planted, Spoils, Watcher, is_of_database
@@ -37,8 +38,7 @@ def planted(request: pytest.FixtureRequest) -> tuple[Planted, dict[str, str], tu
         "APP_REDIS_URL": f"redis://:{found.secret('redis_password')}@127.0.0.1:6379/0",
         "APP_HTTP_CACHE": "revalidate",
         "APP_LOG_LEVEL": "debug",
-        "APP_WORKERS": "2",
-        "APP_HTTP_TIMEOUT_SECONDS": "2",
+        "APP_WORKERS": str(by_level(1, 2)),
     }
     if request.param == "postgres":
         cluster: PostgresCluster = request.getfixturevalue("postgres")

@@ -56,15 +56,17 @@ def addresses(stack: Stack, canaries: Planted) -> None:
         f"/redirect-loop?api_key={canaries.in_url('redirect_loop')}": "failed",
         f"/reset?session={canaries.in_url('reset')}": "failed",
         f"/blocked?auth={canaries.in_url('blocked_page')}": "failed",
-        f"/slow?seconds=5&password={canaries.in_url('slow_page')}": "failed",
         f"/large?bytes=99999999&X-Amz-Signature={canaries.in_url('large_page')}": "failed",
         f"/private/secret?token={canaries.in_url('robots')}": "failed",
     }
     runs = [(stack.start(_job(stack, path)), status) for path, status in ends.items()]
     by_browser = _job(stack, f"/gone?secret={canaries.in_url('gone_in_browser')}", strategy="browser")
     runs.append((stack.start(by_browser), "failed"))
+    slow = _job(stack, f"/slow?seconds=5&password={canaries.in_url('slow_page')}", timeout_s=2)
+    runs.append((stack.start(slow), "failed"))
     for run, status in runs:
-        assert stack.wait_for_end(run["id"])["status"] == status, run["target_url"]
+        ended = stack.wait_for_end(run["id"])
+        assert ended["status"] == status, ended
 
 
 def use_confiding_site(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:
@@ -81,7 +83,8 @@ def use_confiding_site(stack: Stack, site: ConfidingSite, canaries: Planted) -> 
     runs.append((stack.start(_job(stack, "/app", site, strategy="browser", fields=["name"])), "completed"))
     runs.append((stack.start(_job(stack, "/landing", site)), "completed"))  # once more, from the cache
     for run, status in runs:
-        assert stack.wait_for_end(run["id"], within_s=60)["status"] == status, run
+        ended = stack.wait_for_end(run["id"], within_s=60)
+        assert ended["status"] == status, ended
 
 
 def make_target_repeat(stack: Stack, site: ConfidingSite, canaries: Planted) -> None:

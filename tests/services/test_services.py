@@ -1,5 +1,6 @@
 """The launchers keep their promise: really there, really durable, and really gone."""
 
+import os
 import subprocess
 import sys
 import time
@@ -10,8 +11,10 @@ import psycopg
 import pytest
 from redis import Redis
 
+from tests.forked.process import start_process
 from tests.services import PostgresCluster, RedisServer, postgres_cluster, redis_server
 from tests.services.process import find_binary
+from tests.slack import SLACK
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,11 +94,13 @@ def test_a_service_dies_with_a_killed_parent(launcher: str) -> None:
         "    print(service.directory, flush=True)\n"
         "    time.sleep(60)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True) as parent:
-        assert parent.stdout is not None
-        directory = Path(parent.stdout.readline().strip())
-        assert len(processes_in(directory)) > 0
-        parent.kill()
+    parent = start_process([program], module="-c", env=os.environ, cwd=ROOT)
+    assert parent.stdout is not None
+    with parent.stdout as output:
+        directory = Path(output.readline().decode().strip())
+    assert len(processes_in(directory)) > 0
+    parent.kill()
+    parent.wait(20 * SLACK)
     wait_until_gone(directory)
     subprocess.run(["rm", "-rf", directory], check=True)
 

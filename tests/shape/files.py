@@ -1,7 +1,10 @@
 """The files of the repository, as git sees them: tracked, or new and not ignored."""
 
 import ast
+import gc
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +29,16 @@ def repository_files() -> tuple[Path, ...]:
     return tuple(path for path in paths if path.is_file())
 
 
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Parsing a thousand files takes a quarter of the time without the garbage collector."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def python_files() -> list[Path]:
     ours = tuple(ROOT / folder for folder in ("src", "tests", "bench", "eval", "scripts"))
     return [path for path in repository_files() if path.suffix == ".py" and any(path.is_relative_to(o) for o in ours)]
@@ -35,6 +48,11 @@ def python_files() -> list[Path]:
 def parse(path: Path) -> ast.Module:
     """Several tests read the same files."""
     return ast.parse(path.read_text(), filename=str(path))
+
+
+@cache
+def functions(path: Path) -> tuple[ast.FunctionDef | ast.AsyncFunctionDef, ...]:
+    return tuple(node for node in ast.walk(parse(path)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
 
 
 def relative(path: Path) -> str:

@@ -40,8 +40,15 @@ def list_imports(path: Path) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("__import__", "importlib.import_module"):
+        elif isinstance(node, ast.Call) and is_import(node.func):
             yield from (str(arg.value) for arg in node.args if isinstance(arg, ast.Constant))
+
+
+def is_import(function: ast.expr) -> bool:
+    match function:
+        case ast.Name(id="__import__") | ast.Attribute(value=ast.Name(id="importlib"), attr="import_module"):
+            return True
+    return False
 
 
 def find_allowed_modules(name: str) -> frozenset[str]:

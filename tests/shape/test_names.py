@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.shape.files import ROOT, parse, python_files, relative, repository_files
+from tests.shape.files import ROOT, functions, parse, python_files, relative, repository_files
 
 SOURCE = ROOT / "src/corral"
 MAX_MODULES = 19
@@ -66,12 +66,6 @@ def is_participle(name: str) -> bool:
     return first in _IRREGULAR or (first.endswith("ed") and first not in _VERBS_IN_ED)
 
 
-def functions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
-    for node in ast.walk(parse(path)):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not is_value(node):
-            yield node
-
-
 def is_value(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     """Properties and fixtures are values for those who use them."""
     return any(word in ast.unparse(each) for each in node.decorator_list for word in ("property", "fixture"))
@@ -83,7 +77,7 @@ def test_functions_are_verbs() -> None:
         f"{relative(path)}:{node.lineno} {node.name}"
         for path in [*modules(), *tests]
         for node in functions(path)
-        if is_participle(node.name)
+        if is_participle(node.name) and not is_value(node)
     ]
     assert not named, "name what they do:\n" + "\n".join(named)
 

@@ -1,10 +1,8 @@
 """A limit that is only hoped for does not hold."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
-from tests.shape.files import parse, python_files, relative
+from tests.shape.files import functions, python_files, relative
 
 MAX_FILE_LINES = 400
 MAX_FUNCTION_LINES = 50
@@ -26,10 +24,6 @@ def test_no_function_is_too_long() -> None:
         if length(function) > MAX_FUNCTION_LINES
     ]
     assert not too_long, f"split these (at most {MAX_FUNCTION_LINES} lines a function):\n" + "\n".join(too_long)
-
-
-def functions(path: Path) -> Iterator[Function]:
-    return (node for node in ast.walk(parse(path)) if isinstance(node, Function))
 
 
 def length(function: Function) -> int:

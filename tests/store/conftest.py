@@ -108,11 +108,38 @@ def empty_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     cluster.drop_database(url)
 
 
-@pytest.fixture
-async def store(url: str) -> AsyncIterator[Store]:
-    opened = open_store(url)
+class OpenPostgres:
+    """Keeps the database open for all tests: new connections would have to learn about each table first."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._opened = open_store(url)
+
+    def make_store(self) -> Store:
+        if self._opened._db._closed:  # type: ignore[attr-defined]
+            self._opened = open_store(self._url)
+        return Store(self._opened._db)
+
+    def close(self) -> None:
+        self._opened._db.close_now()
+
+
+@pytest.fixture(scope="session")
+def open_postgres(migrated_postgres: str) -> Iterator[OpenPostgres]:
+    opened = OpenPostgres(migrated_postgres)
     yield opened
-    await opened.close()
+    opened.close()
+
+
+@pytest.fixture
+async def store(url: str, request: pytest.FixtureRequest) -> AsyncIterator[Store]:
+    if url.startswith("postgresql"):
+        opened: OpenPostgres = request.getfixturevalue("open_postgres")
+        yield opened.make_store()
+        return
+    of_test = open_store(url)
+    yield of_test
+    await of_test.close()
 
 
 @pytest.fixture

@@ -86,7 +86,7 @@ async def test_a_migration_that_was_interrupted_anywhere_leaves_nothing_and_runs
     scratch = f"sqlite:///{tmp_path}/scratch.db" if empty_url.startswith("sqlite") else postgres.create_database()
     total = _count_statements(scratch)
     assert total > 15
-    for number in range(2, total + 1, by_level(11, 1)):
+    for number in range(2, total + 1, by_level(31, 1)):
         _upgrade_killed_at(empty_url, number)
         assert _tables(empty_url) == set()
     store = open_store(empty_url)

@@ -1,3 +1,3 @@
-from tests.cli.conftest import corral, site, started
+from tests.cli.conftest import corral, site, started, started_forks
 
-__all__ = ["corral", "site", "started"]
+__all__ = ["corral", "site", "started", "started_forks"]

@@ -1,13 +1,11 @@
 """`with Orchestrator() as orch:` as a script has it: services, sites, and the end of the block."""
 
+import contextlib
 import inspect
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,13 +24,15 @@ from corral.supervisor.checks import redis_health
 from corral.supervisor.plan import WELL, Service
 from corral.wiring.redis import broker_url
 from tests.chaos.level import LEVEL
+from tests.cli.command import Corral
 from tests.domain.runs.builders import A_RUN
 from tests.engine.crawl.site import Page, serve_site
+from tests.forked.process import start_process
 from tests.services import RedisServer
 from tests.services.ports import free_port
 from tests.slack import SLACK
 from tests.stack import environment
-from tests.supervisor.programs import have_ended, journal, run_program, service
+from tests.supervisor.programs import have_ended, journal, service
 from tests.waiting import block_until
 
 METHODS = {
@@ -70,7 +70,7 @@ def test_it_has_the_methods_of_the_contract() -> None:
 def test_a_redis_of_ours_is_gone_after_the_block_whatever_happens_in_it(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     orch = Orchestrator(settings)
-    with suppress(ZeroDivisionError), orch:
+    with contextlib.suppress(ZeroDivisionError), orch:
         assert orch.start_redis()
         assert orch.start_redis(), "once is enough"
         assert redis_health(broker_url(settings)) == WELL
@@ -207,12 +207,15 @@ with Orchestrator() as orch:
 
 
 def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
-    tmp_path: Path, site: str, redis_server: RedisServer
+    tmp_path: Path, corral: Corral, site: str, redis_server: RedisServer
 ) -> None:
     variables = environment(tmp_path / "var", APP_CELERY_BROKER_URL=redis_server.url(11))
-    command = [sys.executable, "-c", _SCRIPT, site, "kill" if LEVEL else "live"]
-    with run_program(*command, env=variables, cwd=tmp_path, stdout=subprocess.PIPE) as script:
+    arguments = [_SCRIPT, site, "kill" if LEVEL else "live"]
+    with (tmp_path / "log").open("wb") as log, contextlib.ExitStack() as stack:
+        script = start_process(arguments, module="-c", env=variables, cwd=tmp_path, stderr=log)
+        stack.callback(script.kill)
         assert script.stdout is not None
+        stack.enter_context(script.stdout)
         told = json.loads(script.stdout.readline())
         assert told == {"redis": True, "celery": True, "again": True, "alive": True}
         if LEVEL:
@@ -221,8 +224,11 @@ def test_sites_are_scraped_by_the_worker_and_a_signal_ends_what_was_started(
         job = seen["articles"]["job_id"]
         mirrored = f"scrape_articles:{job}:status"
         block_until(lambda: read_keys(redis_server.url(11), mirrored).get(mirrored.encode()) == b"partial")
-        family = psutil.Process(script.pid).children(recursive=True)
-        assert len(family) >= 3  # the worker, its process and its beat; the reaper
+        shown = corral.here("status", "--json", APP_DATA_DIR=variables["APP_DATA_DIR"]).json["workers"]
+        ours = [psutil.Process(pid) for pid in (script.pid, *(each["pid"] for each in shown))]
+        family = [process for parent in ours for process in (parent, *parent.children(recursive=True))]
+        assert len(ours) == 2
+        assert len(family) >= 5  # the script, the worker with its process, the reaper; what stands for a fork
         number, code = (signal.SIGINT, -signal.SIGINT) if LEVEL else (signal.SIGTERM, 128 + signal.SIGTERM)
         script.send_signal(number)
         assert script.wait(20 * SLACK) == code

@@ -63,7 +63,7 @@ def test_a_missing_redis_server_is_named_with_what_to_install(corral: Corral, tm
 
 def test_a_redis_elsewhere_is_not_started_from_here(corral: Corral) -> None:
     told = up_refused(corral, APP_CELERY_BROKER_URL=f"rediss://127.0.0.1:{free_port()}/0")
-    assert "is not started from here" in told
+    assert "starts a Redis on this machine only" in told
 
 
 def test_a_redis_that_wants_a_password_is_named(corral: Corral, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import threading
 from collections import Counter
@@ -19,18 +18,19 @@ from corral.domain.errors import BadInput, WrongState
 from corral.settings import Settings, Transport
 from corral.workflows import InvalidWorkflow, JobOrchestrator, WorkflowDefinition, WorkflowStep, repositories
 from tests import services
+from tests.forked.process import Process, start_process
 from tests.slack import SLACK
 from tests.waiting import block_until, until
 
 _EXAMPLE = Path(__file__).parent / "usage_example.py"
 
 
-def start(folder: Path, **more: str) -> subprocess.Popen[str]:
+def start(folder: Path, **more: str) -> Process:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     ours = {"APP_DATA_DIR": str(folder / "data"), "CALLS": str(folder / "calls")}
-    command = [sys.executable, str(_EXAMPLE)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=folder, env={**inherited, **ours, **more}, text=True, **pipes)  # type: ignore[call-overload,no-any-return]
+    with (folder / "out").open("wb") as out, (folder / "err").open("wb") as err:
+        variables = {**inherited, **ours, **more}
+        return start_process([], module=str(_EXAMPLE), env=variables, cwd=folder, stdout=out, stderr=err)
 
 
 def calls(folder: Path) -> Counter[str]:
@@ -41,13 +41,14 @@ def calls(folder: Path) -> Counter[str]:
 def test_the_example_runs_and_goes_on_after_it_was_killed(tmp_path: Path) -> None:
     wait = tmp_path / "wait"
     wait.touch()
-    with start(tmp_path, WAIT=str(wait)) as first:
-        block_until(lambda: calls(tmp_path)["validate"], within_s=60)
-        first.kill()
+    first = start(tmp_path, WAIT=str(wait))
+    block_until(lambda: calls(tmp_path)["validate"], within_s=60)
+    first.kill()
+    first.wait(20 * SLACK)
     wait.unlink()
-    with start(tmp_path) as second:
-        out, err = second.communicate(timeout=60 * SLACK)
-    assert (second.returncode, out) == (0, "Progress: 100%\n"), err
+    code = start(tmp_path).wait(60 * SLACK)
+    out, err = ((tmp_path / name).read_text() for name in ("out", "err"))
+    assert (code, out) == (0, "Progress: 100%\n"), err
     assert "'download_images': {'downloaded': 1000}" in err
     assert calls(tmp_path) == {"download": 1, "validate": 2, "deduplicate": 1}, "what completed is not repeated"
 
@@ -236,6 +237,7 @@ async def test_a_cancel_does_not_wait_for_a_handler_that_ignores_it(orchestrator
     release.set()
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_a_function_by_its_name_is_called_by_a_worker(
     orchestrator: JobOrchestrator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

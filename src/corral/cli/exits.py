@@ -44,6 +44,7 @@ def report(error: CorralError) -> int:
 def _how_to_correct(problem: str) -> str:
     """Return the remedy: a problem of a file begins with the file name, a problem of the settings names a variable."""
     where, colon, _ = problem.partition(": ")
+    where = where.partition(", line ")[0]
     if colon and " " not in where and not where.startswith("APP_"):
         return f"correct it in {where}"
     return "correct it where it is set (the environment or .env), or remove it there"

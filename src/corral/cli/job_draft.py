@@ -24,12 +24,13 @@ from corral.domain.quality.thresholds import USUAL_THRESHOLDS, Thresholds
 from corral.domain.secret import Secret
 from corral.engine.usecases.jobs import check_fields, seal_proxy
 from corral.extract.selectors.spec import check_xpath, compile_check
+from corral.files.yaml_file import UnreadableYaml, read_yaml
 from corral.runtime.new_ids import new_id
 from corral.settings import Settings
 from corral.wiring.vault import vault_of
 
 DEFAULT_PORTS = (80, 443)
-
+_MAX_RECIPE_BYTES = 8 * 1024 * 1024
 
 _ATTRIBUTE = re.compile(r"(?P<css>.+)@(?P<attr>[A-Za-z][\w:-]*)", re.DOTALL)
 
@@ -119,17 +120,12 @@ def load_recipe(path: Path | None) -> RecipeFile:
 
 
 def read_recipe(path: Path) -> Any:
-    import yaml  # noqa: PLC0415 - most commands need none
-
     try:
-        text = path.read_text("utf-8")
-        document = yaml.safe_load(text)
-    except OSError as error:
+        return read_yaml(path, _MAX_RECIPE_BYTES)
+    except FileNotFoundError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}", field="recipe") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        where = " ".join(str(error).split())[:300]
-        raise BadInput(f"{path} is no YAML: {where}", field="recipe") from None
-    return document
+    except UnreadableYaml as error:
+        raise BadInput(error.message, field="recipe") from None
 
 
 def _read_code(path: Path) -> str:

@@ -6,20 +6,16 @@ the rename and the transaction, is removed at the end of a build.
 
 import hashlib
 import os
-import secrets
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from corral.domain.datasets.image import PackLocation
+from corral.files.private_file import DRAFTS, check_room, replace_private
+from corral.runtime.private_files import FOLDER
 
 _SUFFIX = ".pack"
-_PRIVATE_FOLDER = 0o700
-_PRIVATE_FILE = 0o600
-_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 _MAX_OPEN = 64
-# The free space that remains for the database.
-_RESERVED_BYTES = 128 * 1024 * 1024
 
 
 class PackFolder:
@@ -32,24 +28,14 @@ class PackFolder:
         sizes = [len(body) for body in bodies]
         if not sum(sizes):
             return [PackLocation("", 0, 0)] * len(bodies)
-        self.folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-        disk = os.statvfs(self.folder)
-        if disk.f_bavail * disk.f_frsize < _RESERVED_BYTES + sum(sizes):
-            raise OSError(28, "the disk is nearly full")
+        self.folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
+        check_room(self.folder, sum(sizes))
         digest = hashlib.sha256()
-        draft = self.folder / f".{secrets.token_hex(8)}"
-        try:
-            with os.fdopen(os.open(draft, _WRITE_NEW, _PRIVATE_FILE), "wb") as file:
-                for body in bodies:
-                    digest.update(body)
-                    file.write(body)
-                file.flush()
-                os.fsync(file.fileno())
-            name = digest.hexdigest()[:32]
-            draft.replace(self.folder / f"{name}{_SUFFIX}")
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        for body in bodies:
+            digest.update(body)
+        name = digest.hexdigest()[:32]
+        with replace_private(self.folder / f"{name}{_SUFFIX}") as file:
+            file.writelines(bodies)
         locations, start = [], 0
         for size in sizes:
             locations.append(PackLocation(name, start, size))
@@ -83,7 +69,7 @@ class PackFolder:
             (self.folder / f"{name}{_SUFFIX}").unlink(missing_ok=True)
             count += 1
         if self.folder.is_dir():
-            for draft in self.folder.glob(".????????????????"):
+            for draft in self.folder.glob(DRAFTS):
                 draft.unlink(missing_ok=True)
         return count
 

@@ -17,6 +17,7 @@ from corral.domain.datasets.sources import ImageSource, SourceType
 from corral.domain.errors import BadConfiguration
 from corral.domain.json_path import parse_query, select
 from corral.domain.runs.outcome import Deferred, FailureCode
+from corral.runtime.process import environment_without_settings
 
 _MAX_OUTPUT = 64 * 1024 * 1024
 _MAX_WAIT_S = 30.0
@@ -100,12 +101,11 @@ async def _execute(context: BuildContext, source: ImageSource, keyword: str) -> 
 
 async def _run(argv: Sequence[str], cwd: str, timeout_s: float) -> bytes:
     """Execute a command of the user without a shell; its whole process group ends with it."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
     try:
         process = await asyncio.create_subprocess_exec(
             *argv,
             cwd=cwd,
-            env=environment,
+            env=environment_without_settings(),
             start_new_session=True,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -1,6 +1,5 @@
 """The folder of artifacts. Files are private and have random names; a run refers to a file once it is complete."""
 
-import errno
 import os
 import secrets
 import time
@@ -9,14 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from corral.domain.runs.artifact import Artifact, ArtifactKind, HeldFile, id_in
+from corral.files.private_file import check_room, open_new
+from corral.runtime.private_files import FOLDER
 
-_PRIVATE_FILE = 0o600
-_PRIVATE_FOLDER = 0o700
-_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHECK_EVERY_BYTES = 4 * 1024 * 1024
-# Leave the rest of the disk to the database: a screenshot is not worth a run that cannot be settled.
-_RESERVED_BYTES = 128 * 1024 * 1024
 
 
 class Spool:
@@ -67,13 +63,11 @@ class ArtifactFolder:
 
     def keep(self, kind: ArtifactKind, data: bytes) -> Artifact:
         """Write a new file and return its artifact. After an OSError, no part of the file remains."""
-        self._root.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
-        room = os.statvfs(self._root)
-        if room.f_bavail * room.f_frsize < _RESERVED_BYTES + len(data):
-            raise OSError(errno.ENOSPC, "the disk is nearly full")
+        self._root.mkdir(mode=FOLDER, parents=True, exist_ok=True)
+        check_room(self._root, len(data))
         artifact = Artifact(secrets.token_hex(16), kind, len(data))
         path = self.path(artifact)
-        descriptor = os.open(path, _WRITE_NEW, _PRIVATE_FILE)
+        descriptor = open_new(path)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
@@ -89,16 +83,13 @@ class ArtifactFolder:
 
     def create(self, kind: ArtifactKind) -> tuple[str, BinaryIO]:
         """Return the id and the open file of an artifact that is written in pieces."""
-        self._root.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        self._root.mkdir(mode=FOLDER, parents=True, exist_ok=True)
         artifact = Artifact(secrets.token_hex(16), kind, 0)
-        descriptor = os.open(self.path(artifact), _WRITE_NEW, _PRIVATE_FILE)
-        return artifact.id, os.fdopen(descriptor, "wb", buffering=0)
+        return artifact.id, os.fdopen(open_new(self.path(artifact)), "wb", buffering=0)
 
     def check_room(self) -> None:
         """Raise OSError if the disk is nearly full."""
-        room = os.statvfs(self._root)
-        if room.f_bavail * room.f_frsize < _RESERVED_BYTES:
-            raise OSError(errno.ENOSPC, "the disk is nearly full")
+        check_room(self._root)
 
     def read(self, artifact: Artifact) -> bytes | None:
         """Return the content; None if the file was deleted or is on another machine."""

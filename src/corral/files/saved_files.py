@@ -1,20 +1,16 @@
 """The files that crawls save: one folder for each run. A record refers to a file once it is complete."""
 
-import errno
 import hashlib
 import os
 import re
-import secrets
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-_PRIVATE_FILE = 0o600
-_PRIVATE_FOLDER = 0o700
-_WRITE_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-# Leave the rest of the disk to the database.
-_RESERVED_BYTES = 128 * 1024 * 1024
+from corral.files.private_file import check_room, replace_private
+from corral.runtime.private_files import FOLDER
+
 _MAX_NAME_CHARS = 80
 _SPECIAL = re.compile(r"[^A-Za-z0-9._-]+")
 _RUN_ID = re.compile(r"[0-9a-f-]{36}")
@@ -38,24 +34,14 @@ class FileFolder:
         """
         digest = hashlib.sha256(data).hexdigest()
         folder = self._root / run_id
-        folder.mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+        folder.mkdir(mode=FOLDER, parents=True, exist_ok=True)
         path = folder / f"{digest[:16]}-{_safe(name)}"
         saved = SavedFile(str(path), digest, len(data))
         if path.is_file() and path.stat().st_size == len(data):
             return saved
-        room = os.statvfs(folder)
-        if room.f_bavail * room.f_frsize < _RESERVED_BYTES + len(data):
-            raise OSError(errno.ENOSPC, "the disk is nearly full")
-        draft = folder / f".{secrets.token_hex(8)}"
-        try:
-            with os.fdopen(os.open(draft, _WRITE_NEW, _PRIVATE_FILE), "wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            draft.replace(path)
-        except BaseException:
-            draft.unlink(missing_ok=True)
-            raise
+        check_room(folder, len(data))
+        with replace_private(path) as file:
+            file.write(data)
         return saved
 
     def path(self, run_id: str, name: str) -> Path | None:

@@ -6,10 +6,9 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from collections import deque
 from collections.abc import Sequence
-from typing import BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple
 
 import structlog
 
@@ -17,11 +16,12 @@ from corral.domain.datasets.image import ImageFacts
 from corral.domain.datasets.options import ImageRecipe
 from corral.images import messages as wire
 from corral.images.messages import DecoderLimits
-from corral.runtime.process import make_link
+from corral.runtime.buffered_link import BufferedLink
+from corral.runtime.process import environment_without_settings, make_link
+from corral.runtime.watchdog import Watchdog
 
 log = structlog.get_logger()
 
-_CHECK_EVERY_S = 0.25
 _STDERR_CHARS = 500
 _TRIES = 2  # an image that ended this many decoders is broken
 
@@ -111,35 +111,8 @@ def _give_up(body: bytes, ended: str) -> ProcessedImage:
     return ProcessedImage(ImageFacts(sha256=digest, size=len(body), broken=reason), b"")
 
 
-class _Link(asyncio.Protocol):
-    def __init__(self) -> None:
-        self.received = bytearray()
-        self.transport: asyncio.Transport | None = None
-        self.is_lost = False
-        self._waiting: asyncio.Future[None] | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
-        self.received += data
-        self._wake()
-
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        self.is_lost = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    async def wait(self) -> None:
-        self._waiting = asyncio.get_running_loop().create_future()
-        await self._waiting
-
-
 class _Decoder:
-    def __init__(self, process: asyncio.subprocess.Process, link: _Link, limits: DecoderLimits) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, link: BufferedLink, limits: DecoderLimits) -> None:
         self._process = process
         self._link = link
         self._limits = limits
@@ -171,7 +144,7 @@ class _Decoder:
         finally:
             theirs.close()
         ours.setblocking(False)
-        _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
+        _, link = await asyncio.get_running_loop().create_unix_connection(BufferedLink, sock=ours)
         decoder = cls(process, link, limits)
         with errors:
             await decoder._wait_until_ready(errors)
@@ -204,65 +177,40 @@ class _Decoder:
         parts: list[bytes] = []
         for body in bodies:
             parts += [wire.request_header.pack(len(encoded_recipe), len(body)), encoded_recipe, body]
-        assert self._link.transport is not None
-        self._link.transport.writelines(parts)
+        self._link.send(parts)
         wanted = len(done) + len(bodies)
-        watch = _Watch(self._process, self._limits.wall_s)
+        watchdog = Watchdog(self._limits.wall_s, self._kill)
         try:
             while len(done) < wanted:
                 answer = wire.pop_answer(self._link.received)
                 if answer is not None:
                     done.append(ProcessedImage(*answer))
-                    watch.restart()
+                    watchdog.restart()
                 elif self._link.is_lost:
                     self.is_reusable = False
-                    return await self._describe_end(watch)
+                    return await self._describe_end(watchdog)
                 else:
                     await self._link.wait()
         finally:
-            watch.end()
+            watchdog.end()
         return None
 
-    async def _describe_end(self, watch: "_Watch") -> str:
+    async def _describe_end(self, watchdog: Watchdog) -> str:
         code = await self._process.wait()
-        if watch.has_killed:
+        if watchdog.has_killed:
             return "too_slow"
         return "too_much_memory" if code == _MEMORY_EXIT else _ENDINGS.get(code, _LOST)
 
     async def end(self) -> None:
-        if self._link.transport is not None:
-            self._link.transport.abort()
+        self._link.close()
+        self._kill()
+        await self._process.wait()
+
+    def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
-        await self._process.wait()
 
 
 def _environment() -> dict[str, str]:
     """Return the environment without secrets, and with one thread per process: there is one process per core."""
-    passed = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
-    return {**passed, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-
-
-class _Watch:
-    """Kills a decoder that does not answer in time; the kernel limits its processor time."""
-
-    def __init__(self, process: asyncio.subprocess.Process, wall_s: float) -> None:
-        self._process = process
-        self._wall_s = wall_s
-        self.has_killed = False
-        self.restart()
-        self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
-
-    def restart(self) -> None:
-        self._until = time.monotonic() + self._wall_s
-
-    def end(self) -> None:
-        self._timer.cancel()
-
-    def _check(self) -> None:
-        if time.monotonic() > self._until:
-            self.has_killed = True
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-        else:
-            self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
+    return {**environment_without_settings(), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}

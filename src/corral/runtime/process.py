@@ -91,6 +91,11 @@ def die_with_parent(parent_pid: int) -> None:
         os._exit(0)
 
 
+def environment_without_settings() -> dict[str, str]:
+    """Return the environment for a child process. Settings hold secrets, which no script may see."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
+
+
 def process_state(pid: int) -> str:
     """Return the state letter of the kernel, such as `T` for stopped; empty if the process is gone."""
     try:

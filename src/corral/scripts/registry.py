@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from corral.domain.errors import BadConfiguration, ScraperNotFound, ScriptNotRunnable
 from corral.domain.scripts.scraper import SCRAPER_NAME, ScraperSpec, parse_scrapers
+from corral.files.yaml_file import read_yaml
 
 # In the order in which they are searched.
 FOLDERS = ("scripts/etl", "scripts/scrapers", "scripts")
@@ -48,7 +49,7 @@ class ScraperRegistry:
         A configuration file that does not exist means that only the folders are searched.
         """
         folder = Path(root).resolve()
-        document = parse_scrapers(_read_yaml(Path(config_file)) if config_file else None)
+        document = parse_scrapers(_read_config(Path(config_file)) if config_file else None)
         if document.problems:
             raise BadConfiguration([f"{config_file}: {problem}" for problem in document.problems])
         return cls(folder, document.scrapers, document.unused)
@@ -147,18 +148,8 @@ def _is_script(path: Path) -> bool:
     return path.suffix in _SUFFIXES and (bool(path.suffix) or os.access(path, os.X_OK))
 
 
-def _read_yaml(path: Path) -> Any:
-    import yaml  # noqa: PLC0415 - idle processes do not need it
-
+def _read_config(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
-            text = file.read(_MAX_CONFIG_BYTES + 1)
-        if len(text) > _MAX_CONFIG_BYTES:
-            raise BadConfiguration([f"{path} is larger than {_MAX_CONFIG_BYTES} bytes"])
-        return yaml.safe_load(text.decode())
+        return read_yaml(path, _MAX_CONFIG_BYTES)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise BadConfiguration([f"{path} cannot be read: {error.strerror}"]) from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise BadConfiguration([f"{path} is no YAML: {' '.join(str(error).split())[:300]}"]) from None

@@ -5,7 +5,6 @@ started when that thread ends. The owner of the supervisor requests services, wa
 """
 
 import contextlib
-import os
 import threading
 import time
 from collections import deque
@@ -18,6 +17,7 @@ import structlog
 
 from corral.domain.errors import BadConfiguration, CorralError
 from corral.runtime.private_files import make_data_folder
+from corral.runtime.process import environment_without_settings
 from corral.supervisor import logs
 from corral.supervisor.child import STOP_POLL_S, Reaper, StopSequence, spawn
 from corral.supervisor.plan import (
@@ -294,8 +294,7 @@ def _differs(new: ServiceStatus, old: ServiceStatus | None) -> bool:
 
 def _environment_of(service: Service) -> dict[str, str]:
     """Return the environment of a program. Settings hold secrets, so it gets only those that its service names."""
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
-    return {**(inherited if service.inherits else {}), **service.environment()}
+    return {**(environment_without_settings() if service.inherits else {}), **service.environment()}
 
 
 def _failure(entry: SupervisedService) -> CorralError:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from corral.domain.coverage.spec import SourceSpec
 from corral.domain.errors import BadConfiguration, BadInput
 from corral.domain.ports.coverage import CoverageStore
 from corral.domain.runs.payload.reconcile import ReconcilePayload
+from corral.files.yaml_file import read_yaml, to_plain
 from corral.inventory.scan import ScanContext
 from corral.settings import Settings
 from corral.wiring.probe import make_egress
@@ -22,22 +22,12 @@ _MAX_BYTES = 16 * 1024 * 1024
 
 def read_inventory_document(path: Path) -> Any:
     """Return the document in a data inventory file; raise BadConfiguration if it cannot be read."""
-    import yaml  # noqa: PLC0415 - only where a file is read
-
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise BadConfiguration([f"{path}: is larger than {_MAX_BYTES // 2**20} MiB"])
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
+        return read_yaml(path, _MAX_BYTES)
     except FileNotFoundError:
         raise BadConfiguration(
             [f"there is no data inventory {path}; see docs/howto/coverage.md for an example"]
         ) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfiguration([f"{path}: cannot be read ({error})"]) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise BadConfiguration([f"{path}: {where}{getattr(error, 'problem', None) or 'is no YAML'}"]) from None
 
 
 def load_inventory(path: Path) -> list[SourceSpec]:
@@ -74,12 +64,3 @@ def make_payload(settings: Settings, names: list[str], *, is_imported: bool) -> 
     choose_sources(parse_inventory(document, str(path)), names)
     registry = registry_key(settings.scraper_config) if is_imported else None
     return ReconcilePayload(to_plain(document), str(Path.cwd()), tuple(names), registry, str(_QUEUE_FILE))
-
-
-def to_plain(value: Any) -> Any:
-    """Return a YAML document as JSON values: YAML reads days as dates."""
-    if isinstance(value, dict):
-        return {str(name): to_plain(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [to_plain(each) for each in value]
-    return value.isoformat() if isinstance(value, date) else value

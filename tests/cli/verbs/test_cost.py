@@ -1,13 +1,28 @@
 """Budgets end the runs of sites, and `corral cost` shows what they used."""
 
+import contextlib
+import sqlite3
+
 from tests.cli.command import Corral
 from tests.cli.sites import pages, urls, write_config
 from tests.engine.crawl.site import Page, serve_site
+from tests.waiting import block_until
+
+
+def wait_until_recorded(corral: Corral, url: str) -> None:
+    def is_recorded() -> bool:
+        with contextlib.closing(sqlite3.connect(corral.data / "corral.db")) as database:
+            rows = database.execute("SELECT 1 FROM items WHERE url = ? AND state = 'done'", (url,))
+            return rows.fetchone() is not None
+
+    block_until(is_recorded)
 
 
 def test_a_budget_ends_a_site_as_partial_and_its_cost_is_shown(corral: Corral) -> None:
     with serve_site(pages(8)) as shop, serve_site({"/0": Page(raw="<p>" + "<b>x" * 300_000), "/1": Page()}) as heavy:
         write_config(corral, shop, "concurrency: 1\nbudget:\n  requests: 4\n")
+        # A page in progress counts as one request: until the first one is recorded, robots.txt is not counted.
+        shop.pages["/1"].on_ask = lambda: wait_until_recorded(corral, f"{shop.url}/0")
         write_config(corral, heavy, "memory_mib: 16\n")
         answer = corral("site", "scrape", *urls(shop, 8), *urls(heavy, 2), "--json", APP_PRICE_REQUEST="0.5")
     assert answer.code == 3, answer.err

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import psutil
 import pytest
 
-from tests.cli.command import Corral, all_gone, descendants
+from tests.cli.command import Corral, all_gone
 from tests.fetch.certificates import certificate
+from tests.forked.process import start_process
 from tests.slack import SLACK
 
 Started = Callable[..., subprocess.Popen[str]]
@@ -187,22 +189,22 @@ def test_a_dry_run_validates_and_writes_nothing(corral: Corral) -> None:
     assert list(corral.folder.iterdir()) == []
 
 
-def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(
-    corral: Corral, site: str, started: Started
-) -> None:
-    options = ("--fields", "title", "--strategy", "http")
-    process = started(corral, "scrape", f"{site}/slow?seconds=30", *options, APP_PROBE_TIMEOUT_SECONDS="0.2")
-    assert process.stderr is not None
-    while "Run started" not in process.stderr.readline():
-        assert process.poll() is None
-    children = descendants(process)
+def test_an_interrupted_scrape_cancels_its_run_and_leaves_no_process(corral: Corral, site: str) -> None:
+    arguments = ["scrape", f"{site}/slow?seconds=30", "--fields", "title", "--strategy", "http"]
+    variables = corral.environment({"APP_PROBE_TIMEOUT_SECONDS": "0.2"})
+    process = start_process(arguments, env=variables, cwd=corral.folder)
+    assert process.stdout is not None
+    with process.stdout as output:
+        while b"Run started" not in output.readline():
+            assert process.poll() is None
+        children = psutil.Process(process.pid).children(recursive=True)
 
-    process.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, err = process.communicate(timeout=15 * SLACK)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        assert process.wait(15 * SLACK) == 130
+        assert time.monotonic() - began < 5 * SLACK
+        err = output.read().decode()
 
-    assert process.returncode == 130
-    assert time.monotonic() - began < 5 * SLACK
     assert "is cancelled\n  fix: start it again with `corral run retry " in err
     assert "Traceback" not in err
     assert children

@@ -48,6 +48,7 @@ def test_every_problem_of_every_file_is_named_with_its_line(corral: Corral, verb
         write(corral, name, text)
     answer = corral.here(*verb) if verb[0] == "site" else corral(*verb)
     assert answer.code == 78
+    assert "fix: correct it in config/sites/a.test.yaml" in answer.err
     for place in (
         "a.test.yaml, line 3: delay_s is written twice",
         "b.test.yaml, line 1: delay_s: must be a number",

@@ -11,9 +11,9 @@ FAST = {"APP_HOST_CONCURRENCY": "10"}
 
 
 def test_sites_keep_their_own_limits_and_wait_for_each_other(corral: Corral) -> None:
-    with serve_site(pages(6, takes_s=0.05)) as narrow, serve_site(pages(5)) as slow, serve_site(pages(2)) as last:
+    with serve_site(pages(6, takes_s=0.05)) as narrow, serve_site(pages(3)) as slow, serve_site(pages(2)) as last:
         write_config(corral, narrow, "concurrency: 2\n")
-        write_config(corral, slow, "concurrency: 1\ndelay_s: 0.2\n")
+        write_config(corral, slow, "concurrency: 1\ndelay_s: 1\n")
         write_config(corral, last, f"depends_on: ['{slow.url.removeprefix('http://')}']\nurls: ['{last.url}/0']\n")
         sites = {each.url.removeprefix("http://"): each for each in (narrow, slow, last)}
         given = {name: urls(site, len(site.pages)) for name, site in sites.items()}
@@ -21,18 +21,19 @@ def test_sites_keep_their_own_limits_and_wait_for_each_other(corral: Corral) -> 
         answer = corral("site", "scrape", "--file", "sites.json", "--json", **FAST)
         assert answer.code == 0, answer.err
         told = answer.json
-        assert (told["status"], told["done"], told["percent"]) == ("completed", 13, 100.0)
+        assert (told["status"], told["done"], told["percent"]) == ("completed", 11, 100.0)
         assert [each["site"] for each in told["sites"]] == list(given)
 
         assert narrow.most_at_once == 2
         assert slow.most_at_once == 1
         asked = [moment for path, moment in slow.asked_at if path != "/robots.txt"]
-        assert all(later - earlier > 0.095 for earlier, later in pairwise(asked)), "half of the delay at least"
+        # At least half of the delay lies between two requests; how late a busy machine notices the first is left over.
+        assert all(later - earlier > 0.095 for earlier, later in pairwise(asked)), "a delay"
         first = min(moment for path, moment in last.asked_at if path != "/robots.txt")
         assert first > max(asked), "the dependent site starts when the other has ended"
 
     shown = corral.here("site", "watch", "--once")
-    assert "13 of 13 pages" in shown.out
+    assert "11 of 11 pages" in shown.out
     assert corral.here("site", "watch", told["campaign_id"], "--json").json == told
     [listed] = corral.here("site", "watch", "--list", "--json").json
     assert listed == told

@@ -1,6 +1,8 @@
 """`corral status`: who works and what waits, and an exit code for those who only ask whether it is well."""
 
 import asyncio
+import json
+import os
 import signal
 import subprocess
 import time
@@ -54,15 +56,15 @@ def test_due_work_without_a_worker_is_wrong_and_says_what_to_do(corral: Corral) 
 
 
 def test_a_worker_is_on_record_until_it_stops_and_one_that_was_killed_until_the_next_start(
-    corral: Corral, started: Callable[..., subprocess.Popen[str]]
+    corral: Corral, started_forks: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    killed = started(corral, "worker", "--json")
-    line_with(killed, "works")
-    killed.kill()
+    killed = started_forks(corral, "worker", "--json")
+    killed_pid = json.loads(line_with(killed, "works"))["pid"]
+    os.kill(killed_pid, signal.SIGKILL)
     killed.wait()
-    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [killed.pid]
-    process = started(corral, "worker", "--json")
-    line_with(process, "works")
+    assert [each["pid"] for each in corral.here("status", "--json").json["workers"]] == [killed_pid]
+    process = started_forks(corral, "worker", "--json")
+    pid = json.loads(line_with(process, "works"))["pid"]
     deadline = time.monotonic() + 20 * SLACK
     while not (workers := corral.here("status", "--json").json["workers"]) or workers[0]["processes"] != 1:
         assert time.monotonic() < deadline
@@ -72,7 +74,7 @@ def test_a_worker_is_on_record_until_it_stops_and_one_that_was_killed_until_the_
     process.send_signal(signal.SIGTERM)
     assert process.wait(30 * SLACK) == 0
 
-    assert (worker["state"], worker["role"], worker["pid"]) == ("live", "worker", process.pid)
+    assert (worker["state"], worker["role"], worker["pid"]) == ("live", "worker", pid)
     assert (worker["transport"], worker["queues"]) == ("embedded", ["http", "browser", "script"])
     assert worker["concurrency"] == 50
     assert table.code == 0

@@ -14,6 +14,7 @@ import pytest
 from tests import services
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral, all_gone, descendants, line_with
+from tests.forked.process import start_process
 from tests.slack import SLACK
 
 Started = Callable[..., subprocess.Popen[str]]
@@ -72,9 +73,11 @@ def test_up_serves_stops_in_order_and_goes_on_at_the_next_start(
 
 
 @pytest.mark.parametrize("verb", ["up", "serve", "worker"] if LEVEL else ["serve"])
-def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, started: Started, verb: str) -> None:
+def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, verb: str) -> None:
     port = () if verb == "worker" else ("--port", "0")
-    process = started(corral, verb, *port, "--json")
+    with (corral.folder / "log").open("wb") as log:
+        variables = corral.environment({})
+        process = start_process([verb, *port, "--json"], env=variables, cwd=corral.folder, stderr=log)
     assert process.stdout is not None
     told = json.loads(process.stdout.readline())
     assert (told["pid"], told["data_dir"]) == (process.pid, str(corral.data))
@@ -83,8 +86,9 @@ def test_a_program_is_told_in_one_line_that_it_may_begin(corral: Corral, started
         assert httpx.get(f"{told['url']}/health").status_code == 200
         assert told["needs_token"] is False
     process.send_signal(signal.SIGTERM)
-    assert process.wait(10) == 0
-    assert process.stdout.read() == "", "nothing else that a program would have to read over"
+    assert process.wait(10 * SLACK) == 0
+    with process.stdout as out:
+        assert out.read() == b"", "nothing else that a program would have to read over"
 
 
 @pytest.mark.long
@@ -146,10 +150,10 @@ def stop(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
-def test_a_closed_terminal_stops_a_worker_in_order(corral: Corral, started: Started) -> None:
-    process = started(corral, "worker", **AT_ONCE)
-    line_with(process, "Corral works")
-    children = descendants(process)
+def test_a_closed_terminal_stops_a_worker_in_order(corral: Corral, started_forks: Started) -> None:
+    process = started_forks(corral, "worker", "--json", **AT_ONCE)
+    children = psutil.Process(json.loads(line_with(process, "works"))["pid"]).children(recursive=True)
+    assert children
     process.send_signal(signal.SIGHUP)
     _, err = process.communicate(timeout=10 * SLACK)
     # On a full machine it may say that its loop stood still, which is true.

@@ -170,7 +170,9 @@ def _show(corral: Corral, workflow_id: str) -> dict[str, Any]:
     return dict(corral.here("workflow", "show", workflow_id, "--json").json)
 
 
-def test_a_workflow_is_watched_as_a_live_tree_on_a_terminal(corral: Corral, started: Callable[..., Popen[str]]) -> None:
+def test_a_workflow_is_watched_as_a_live_tree_on_a_terminal(
+    corral: Corral, started_forks: Callable[..., Popen[str]]
+) -> None:
     go = corral.folder / "go"
     steps = [
         # The dependency of the first step stands below it.
@@ -182,7 +184,7 @@ def test_a_workflow_is_watched_as_a_live_tree_on_a_terminal(corral: Corral, star
     workflow = corral.here("workflow", "run", write(corral, "watched", *steps), "--detach", "--json").json["id"]
     with on_terminal(corral, "workflow", "show", workflow, "--watch") as (watching, screen):
         screen.wait_for(lambda shown: "watched v1: running" in shown)
-        runner = started(corral, "workflow", "run", workflow)
+        runner = started_forks(corral, "workflow", "run", workflow)
         shown = screen.wait_for(lambda shown: "2/2 items" in shown and "▶ slow" in shown)
         lines = [line.rstrip() for line in shown.splitlines() if line.strip()]
         assert lines[0] == "watched v1: running, 50 %, 2/4 steps"

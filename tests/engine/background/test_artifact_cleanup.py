@@ -63,7 +63,7 @@ def test_a_link_in_the_folder_is_neither_followed_nor_removed(tmp_path: Path) ->
 def test_a_nearly_full_disk_keeps_its_last_room_for_the_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corral.files.artifacts._RESERVED_BYTES", 2**62)
+    monkeypatch.setattr("corral.files.private_file._RESERVED_BYTES", 2**62)
     folder = ArtifactFolder(tmp_path / "artifacts")
     with pytest.raises(OSError, match="nearly full"):
         folder.keep(ArtifactKind.HTML, b"x")

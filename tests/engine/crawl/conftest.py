@@ -2,9 +2,10 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from corral.wiring.app import App
-from tests import services
+from tests import forked, services
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.builders import run_node, settings_for
@@ -14,6 +15,30 @@ from tests.stack import Stack, corral_distributed, corral_up
 
 # What depends on the database is tried on both by the store's own tests; here, the whole way, when there is time.
 DATABASES = ("file", "postgres") if LEVEL else ("file",)
+
+# Tests of what the transport and the database have to do with. The others have one installation when there is little
+# time.
+_ALSO_DISTRIBUTED = (
+    "test_a_task_from_its_submission_to_its_results",
+    "test_results_can_be_read_while_it_runs_and_it_can_be_cancelled_once",
+    "test_a_list_behind_a_login_waits_for_one_and_goes_on",
+    "test_a_crawl_that_has_ended_can_be_retried_like_any_run",
+    "test_counts_reasons_pages_and_why",
+    "test_tasks_are_listed_by_status_newest_first",
+    "test_health_and_capacity",
+)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    spared = {item for item in items if not LEVEL and _is_spared(item)}
+    if spared:
+        config.hook.pytest_deselected(items=spared)
+        items[:] = [item for item in items if item not in spared]
+
+
+def _is_spared(item: pytest.Item) -> bool:
+    is_here = item.path.parent == Path(__file__).parent  # the items of every folder are passed
+    return is_here and "[distributed" in item.name and not item.name.startswith(_ALSO_DISTRIBUTED)
 
 
 @pytest.fixture(params=DATABASES, scope="package")
@@ -34,6 +59,16 @@ async def app(database: str | None, tmp_path: Path) -> AsyncIterator[App]:
     settings = settings_for(tmp_path, database, egress_allow="127.0.0.1/32:*", http_timeout_seconds=5)
     async with run_node(settings) as opened:
         yield opened
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_app(database: str | None, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[App]:
+    """One node for a module: its worker keeps its browser, which costs a second of a core to start."""
+    folder = tmp_path_factory.mktemp("shared-node")
+    settings = settings_for(folder, database, egress_allow="127.0.0.1/32:*", http_timeout_seconds=5)
+    with forked.fork_processes():
+        async with run_node(settings) as opened:
+            yield opened
 
 
 @pytest.fixture

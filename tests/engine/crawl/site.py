@@ -20,7 +20,7 @@ class Page:
     headers: Mapping[str, str] = field(default_factory=dict)
     fails_first: int = 0  # answers 503 so many times before it works
     takes_s: float = 0.0
-    on_ask: Callable[[], None] | None = None  # done before it is answered
+    on_ask: Callable[[], object] | None = None  # done before it is answered
 
 
 @dataclass

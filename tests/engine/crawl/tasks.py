@@ -3,6 +3,7 @@
 import time
 from typing import Any
 
+from tests.slack import SLACK
 from tests.stack import Stack
 from tests.waiting import pauses
 
@@ -27,7 +28,7 @@ def status(stack: Stack, task: str) -> dict[str, Any]:
 
 
 def wait_for_task(stack: Stack, task: str, within_s: float = 20.0) -> dict[str, Any]:
-    deadline = time.monotonic() + within_s
+    deadline = time.monotonic() + within_s * SLACK
     looks = pauses()
     while (now := status(stack, task))["status"] in ("pending", "running"):
         assert 0 <= now["progress"] <= 100

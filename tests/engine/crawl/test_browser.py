@@ -1,5 +1,6 @@
 """Pages that need their scripts, through a real browser."""
 
+import asyncio
 import re
 from typing import Any
 
@@ -12,8 +13,12 @@ from corral.wiring.app import App
 from tests.cli.command import Corral
 from tests.engine.crawl.crawling import reasons, records, start, wait_for_crawl
 from tests.engine.crawl.site import Page, Site, serve_site, words_of
+from tests.slack import SLACK
 
-pytestmark = pytest.mark.skipif(not find_chromium(), reason="there is no browser here")
+pytestmark = [
+    pytest.mark.skipif(not find_chromium(), reason="there is no browser here"),
+    pytest.mark.asyncio(loop_scope="module"),
+]
 
 _FILL = """<title>{title}</title><div id=root></div><script>
 fetch("/api{path}").then(answer => answer.json()).then(told => {{
@@ -34,11 +39,11 @@ def _app(pages: dict[str, list[str]]) -> dict[str, Page]:
 
 
 async def crawl(app: App, site: Site, path: str = "/", **options: Any) -> tuple[Run, dict[str, dict[str, Any]]]:
-    run = await wait_for_crawl(app, await start(app, f"{site.url}{path}", **options), within_s=90)
+    run = await wait_for_crawl(app, await start(app, f"{site.url}{path}", **options), within_s=90 * SLACK)
     return run, await records(app, run.id, site.url)
 
 
-async def test_pages_that_are_empty_without_scripts_are_rendered(app: App) -> None:
+async def test_pages_that_are_empty_without_scripts_are_rendered(shared_app: App) -> None:
     pages = {
         "/": Page(["/app/1", "/plain"]),
         "/plain": Page(),
@@ -46,33 +51,33 @@ async def test_pages_that_are_empty_without_scripts_are_rendered(app: App) -> No
         "/plain2": Page(),
     }
     with serve_site(pages) as site:
-        run, found = await crawl(app, site)
+        run, found = await crawl(shared_app, site)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/plain", "/plain2", "/app/1", "/app/2", "/app/3"}
         assert found["/app/2"]["full_text"].startswith("All of 2")
         # The second page of the template goes to the browser at once.
         assert (site.hits["/app/1"], site.hits["/app/2"], site.hits["/app/3"]) == (2, 1, 1)
         assert site.hits["/plain"] == 1
-        run, found = await crawl(app, site, browser_pages=1)
+        run, found = await crawl(shared_app, site, browser_pages=1)
         assert run.state is RunState.PARTIAL
         assert run.stats["left_out"] == {"application_shell": 2}
 
 
-async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(app: App) -> None:
+async def test_over_http_alone_they_are_named_and_the_crawl_is_not_complete(shared_app: App) -> None:
     pages = {"/": Page(["/app/1", "/blank"]), **_app({"1": ["/app/2"]})}
     pages["/blank"] = Page(raw="<title>x</title><div></div><script src=/main.js></script>")
     with serve_site(pages) as site:
-        run, found = await crawl(app, site, strategy="http")
+        run, found = await crawl(shared_app, site, strategy="http")
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"application_shell": 2})
         assert set(found) == {"/", "/app/1", "/blank"}
-        assert await reasons(app, run.id) == {"application_shell": 2}
-        done = await app.store.crawls.items(run.id, ItemState.DONE, 0, 10)
+        assert await reasons(shared_app, run.id) == {"application_shell": 2}
+        done = await shared_app.store.crawls.items(run.id, ItemState.DONE, 0, 10)
         assert any("--strategy auto" in (each.message or "") for each in done)
-        run, found = await crawl(app, site, path="/app/1", strategy="browser", max_depth=1)
+        run, found = await crawl(shared_app, site, path="/app/1", strategy="browser", max_depth=1)
         assert found["/app/1"]["full_text"].startswith("All of 1")
 
 
-async def test_a_browser_meets_files_data_and_redirects(app: App) -> None:
+async def test_a_browser_meets_files_data_and_redirects(shared_app: App) -> None:
     pages = {
         "/": Page(["/paper.pdf", "/data", "/moved"]),
         "/paper.pdf": Page(raw=b"%PDF \0", headers={"content-type": "application/pdf"}),
@@ -82,11 +87,11 @@ async def test_a_browser_meets_files_data_and_redirects(app: App) -> None:
         "/there": Page(),
     }
     with serve_site(pages) as site:
-        run, found = await crawl(app, site, strategy="browser", save_files=True)
+        run, found = await crawl(shared_app, site, strategy="browser", save_files=True)
         assert run.state is RunState.COMPLETED, run.stats
         assert set(found) == {"/", "/paper.pdf", "/data", "/there"}
         assert found["/paper.pdf"]["size"] == 6
-        assert await reasons(app, run.id) == {"noindex": 1}
+        assert await reasons(shared_app, run.id) == {"noindex": 1}
 
 
 _SCROLL = """<title>feed</title><main><h1>A list of {most}</h1><ul id=list>{first}</ul>{button}</main><script>
@@ -125,14 +130,16 @@ def _feed(most: int, listens: str, button: str = "") -> dict[str, Page]:
 @pytest.mark.parametrize(
     "listens, button", [(_ON_SCROLL, ""), (_ON_PRESS, "<button>Load more</button>")], ids=["scroll", "press"]
 )
-async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(app: App, listens: str, button: str) -> None:
+async def test_a_list_that_goes_on_when_it_is_scrolled_is_read_to_its_end(
+    shared_app: App, listens: str, button: str
+) -> None:
     with serve_site(_feed(50, listens, button)) as site:
         # It is no shell, and its script gives it away.
-        run, _ = await crawl(app, site, max_pages=1, max_depth=1)
-        counts = (await app.store.crawls.get(run.id)).counts
+        run, _ = await crawl(shared_app, site, max_pages=1, max_depth=1)
+        counts = (await shared_app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 50), run.stats
-        run, _ = await crawl(app, site, strategy="browser", max_pages=1, max_depth=1, max_scrolls=2)
-        counts = (await app.store.crawls.get(run.id)).counts
+        run, _ = await crawl(shared_app, site, strategy="browser", max_pages=1, max_depth=1, max_scrolls=2)
+        counts = (await shared_app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert counts.pending == 30
 
@@ -164,17 +171,17 @@ def _virtual(count: int, *, is_inner: bool) -> dict[str, Page]:
 
 
 @pytest.mark.parametrize("is_inner", [False, True], ids=["window", "box"])
-async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(app: App, *, is_inner: bool) -> None:
+async def test_a_list_that_removes_rows_out_of_sight_is_collected_whole(shared_app: App, *, is_inner: bool) -> None:
     with serve_site(_virtual(200, is_inner=is_inner)) as site:
         options: dict[str, Any] = {"strategy": "browser", "max_pages": 1, "max_depth": 1}
-        run, found = await crawl(app, site, **options)
-        counts = (await app.store.crawls.get(run.id)).counts
+        run, found = await crawl(shared_app, site, **options)
+        counts = (await shared_app.store.crawls.get(run.id)).counts
         assert (run.state, counts.pending) == (RunState.COMPLETED, 200), run.stats
         cells = [f"cell {row}-{column}." for row in range(200) for column in range(6)]
         assert re.findall(r"cell \d+-\d\.", found["/"]["full_text"]) == cells
         # Bounded: what was not reached is said.
-        run, _ = await crawl(app, site, **options, max_scrolls=1)
-        counts = (await app.store.crawls.get(run.id)).counts
+        run, _ = await crawl(shared_app, site, **options, max_scrolls=1)
+        counts = (await shared_app.store.crawls.get(run.id)).counts
         assert (run.state, run.stats["left_out"]) == (RunState.PARTIAL, {"scroll_limit": 1})
         assert 20 < counts.pending < 200
 
@@ -194,17 +201,17 @@ setInterval(() => { ticks += 1;
 </script>"""
 
 
-async def test_a_list_that_writes_new_rows_into_the_same_elements_is_collected_whole(app: App) -> None:
+async def test_a_list_that_writes_new_rows_into_the_same_elements_is_collected_whole(shared_app: App) -> None:
     raw = _REWRITTEN.replace("{clocks}", "<li>Clock</li>" * 6).replace("{height}", str(120 * 30))
     with serve_site({"/": Page(raw=raw)}) as site:
-        run, found = await crawl(app, site, strategy="browser", max_pages=1, max_depth=1)
+        run, found = await crawl(shared_app, site, strategy="browser", max_pages=1, max_depth=1)
     assert run.state is RunState.COMPLETED, run.stats
     text = found["/"]["full_text"]
     assert re.findall(r"Row (\d+)\.", text) == [str(number) for number in range(120)]
     assert len(re.findall("Clock", text)) == 6, "a text that changes by itself is no row"
 
 
-async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(app: App) -> None:
+async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(shared_app: App) -> None:
     pages = _feed(30, "")
     head, _, rest = str(pages["/"].raw).partition("<script>")
     pages["/feed.js"] = Page(
@@ -216,15 +223,15 @@ async def test_a_script_file_gives_a_list_away_too_and_rendering_in_vain_ends(ap
     for number in range(30):
         pages[f"/item/{number}"].head = idle
     with serve_site(pages) as site:
-        run, found = await crawl(app, site, max_depth=1, concurrency=1)
+        run, found = await crawl(shared_app, site, max_depth=1, concurrency=1)
         assert (run.state, len(found)) == (RunState.COMPLETED, 31), run.stats
         # Read once over HTTP, and the first three by browser as well.
         assert sum(site.hits[f"/item/{number}"] for number in range(30)) == 33
 
 
-def test_the_summary_names_what_needs_scripts(corral: Corral) -> None:
+async def test_the_summary_names_what_needs_scripts(corral: Corral) -> None:
     with serve_site({"/": Page(["/app/1"]), **_app({"1": []})}) as site:
-        done = corral("crawl", f"{site.url}/", "--strategy", "http")
+        done = await asyncio.to_thread(corral, "crawl", f"{site.url}/", "--strategy", "http")
         assert done.code == 3, done.err
         assert "application_shell" in done.out
         assert "1 page" in done.err

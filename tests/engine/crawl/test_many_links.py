@@ -19,7 +19,7 @@ from tests.engine.crawl.tasks import submit
 from tests.slack import SLACK
 from tests.stack import Stack, corral_up
 
-MANY = by_level(20_000, 100_000)
+MANY = by_level(12_000, 100_000)
 
 
 @pytest.fixture(autouse=True)
@@ -84,7 +84,7 @@ def test_a_page_beyond_the_bound_makes_the_crawl_partial_and_names_the_setting(c
 
 
 def test_a_kill_while_links_are_written_loses_and_doubles_none(tmp_path: Path) -> None:
-    count = by_level(20_000, 100_000)
+    count = MANY
     with serve_site({"/": _index(count)}) as site:
         with corral_up(tmp_path, site.url, APP_WORKERS="1") as stack:
             task = submit(stack, f"{site.url}/", max_pages=1, max_depth=1)

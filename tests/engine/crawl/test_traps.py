@@ -174,7 +174,9 @@ async def test_pages_that_are_all_alike_are_all_read(app: App, count: int) -> No
 
 
 async def test_a_list_of_pages_that_are_all_alike_is_read_to_its_end(app: App) -> None:
-    pages = {f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(700)}
+    pages = {
+        f"/meter/{number}": Page(text="The meter shows its value. All is well.") for number in range(by_level(450, 700))
+    }
     pages["/"] = Page(list(pages))
     with serve_site(pages) as site:
         run, found, counts = await crawl(app, f"{site.url}/", concurrency=8)
@@ -354,7 +356,8 @@ class Endless(Site):
 
 async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> None:
     with serve_site(Endless()) as site:
-        options = {"max_depth": 100, "max_pages": 1_500}
+        budget = by_level(500, 1_500)
+        options = {"max_depth": 100, "max_pages": budget}
         run, found, _ = await crawl(app, f"{site.url}/", **options)
         assert run.state is RunState.PARTIAL
         assert len(found) < 400
@@ -366,7 +369,7 @@ async def test_what_is_held_back_is_told_and_can_be_switched_off(app: App) -> No
         assert count == run.stats["left_out"]["endless_growth"] == run.stats["skipped"]
         assert len(await app.store.crawls.items(run.id, ItemState.DEFERRED, 0, 10_000)) == count
         run, _, counts = await crawl(app, f"{site.url}/", avoid_traps=False, **options)
-        assert (run.state, run.stats["stopped_by"], counts.done) == (RunState.COMPLETED, "budget", 1_500)
+        assert (run.state, run.stats["stopped_by"], counts.done) == (RunState.COMPLETED, "budget", budget)
 
 
 @pytest.mark.skipif(not LEVEL, reason="the long version")

@@ -26,6 +26,13 @@ class Web:
     sites: list[Site]
     visits: list[Visit] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    is_released: threading.Event = field(default_factory=threading.Event)  # until then, held pages take long
+
+    def hold(self, seconds: float) -> None:
+        """Have each page take this long until the web is released."""
+        for site in self.sites:
+            for page in site.pages.values():
+                page.on_ask = lambda: self.is_released.wait(seconds)
 
     @property
     def pages(self) -> list[Visit]:
@@ -133,7 +140,13 @@ def _process_at(port: int, among: list[int]) -> int:
     return 0
 
 
-def children_of(pids: list[int]) -> list[int]:
-    """The processes that these have started."""
-    threads = [each for pid in pids for each in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(child) for each in threads for child in each.read_text().split()]
+def processes_in(folder: Path) -> list[int]:
+    """Return the processes whose working directory is this folder."""
+    return [int(each.parent.name) for each in Path("/proc").glob("[0-9]*/cwd") if _is_link_to(each, folder)]
+
+
+def _is_link_to(link: Path, folder: Path) -> bool:
+    try:
+        return link.readlink() == folder
+    except OSError:
+        return False  # the process has ended, or belongs to somebody else

@@ -92,7 +92,7 @@ async def test_a_crawl_keeps_to_the_delay_that_robots_txt_asks_for(tmp_path: Pat
     gaps = [later - earlier for earlier, later in pairwise(respecting)]
     assert len(gaps) == 3
     # As the server sees them: one may be late, and the next in time.
-    assert sum(gaps) >= 3 * 0.5 - 0.4
+    assert sum(gaps) >= 3 * 0.5 - 0.4, gaps
     assert free.state is RunState.COMPLETED
 
 

@@ -51,6 +51,18 @@ async def test_a_thousand_visits_to_a_host_that_is_well_cost_two_messages() -> N
     assert worker.sent == 2  # asked once, and lent
 
 
+async def test_a_visit_that_learns_of_a_crawl_delay_counts_for_the_next_one() -> None:
+    limiter, _ = a_limiter()
+    worker = Worker(limiter)
+    first = await inside(worker)
+    worker.permits.set_delay("site.test", 30)
+    await let_messages_pass()
+    first.end(WELL)
+    refused = await worker.permits.visit().enter(SITE)
+    assert refused is not None, "the first page of the crawl was read in a slot that was lent before"
+    assert 20 < refused.seconds <= 30
+
+
 async def test_a_turn_that_was_lent_costs_next_to_nothing() -> None:
     limiter, _ = a_limiter()
     worker = Worker(limiter)

@@ -37,7 +37,7 @@ FENCE_S = SHORT_S * renewer.SELF_FENCE_S / renewer.LEASE_S
 
 
 @pytest.fixture
-def short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
+def short_leases(monkeypatch: pytest.MonkeyPatch, forked_workers: None) -> None:
     """Renewed as often as ever: a busy machine may miss a few. A silent worker is given up later than they last."""
     monkeypatch.setattr(renewer, "LEASE_S", SHORT_S)
     monkeypatch.setattr(lost_leases, "LEASE_S", SHORT_S)

@@ -15,6 +15,8 @@ from corral.wiring.roles import open_node
 from tests.engine.builders import drill, kinds, node_of, put, wait_for_runs, wait_for_start
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 
 async def test_workers_that_die_while_starting_cost_no_run_anything(
     settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

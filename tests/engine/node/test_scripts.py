@@ -21,6 +21,7 @@ from tests.engine.builders import events, kinds, node_of, put, run_node, wait_fo
 from tests.scripts.builders import processes_of
 from tests.waiting import until
 
+PYTHON = sys.executable  # with forked workers, another one in the tests
 PRINTS = """
 import sys
 print('hello')
@@ -33,7 +34,7 @@ PROTOCOL = "import os, json, time\ndef say(**m): os.write(3, (json.dumps(m) + '\
 
 
 def script(code: str, *, max_attempts: int = 1, timeout_s: float = 30.0, **options: Any) -> NewRun:
-    argv = (sys.executable, "-c", code)
+    argv = (PYTHON, "-c", code)
     payload = ScriptPayload(argv=argv, name="sample", cwd="/tmp", timeout_s=timeout_s, **options)
     return SCRIPT_KIND.draft_run(payload, max_attempts=max_attempts)
 
@@ -50,7 +51,7 @@ def settings(shared_settings: Settings) -> Settings:
 
 
 @pytest.fixture
-async def node(settings: Settings) -> AsyncIterator[App]:
+async def node(settings: Settings, forked_workers: None) -> AsyncIterator[App]:
     async with run_node(settings) as app:
         yield app
 
@@ -134,20 +135,24 @@ async def test_a_run_that_is_stopped_leaves_no_process(node: App, action: RunAct
     assert other.state is RunState.COMPLETED, "the worker goes on"
 
 
-async def test_a_killed_worker_leaves_no_process_and_the_run_is_executed_again(node: App, outside: Path) -> None:
+async def test_a_killed_worker_leaves_no_process_and_the_run_is_executed_again(
+    settings: Settings, outside: Path
+) -> None:
     go = outside / "go"
     code = f"import os, subprocess\nif not os.path.exists({str(go)!r}): subprocess.run(['setsid', 'sleep', '600'])"
-    [run_id] = await put(node, script(code))
-    await until(lambda: len(processes_of(run_id)) >= 2)
-    before = set(processes_of(run_id))
-    go.touch()
-    for pid in node_of(node).worker_pids:
-        os.kill(pid, signal.SIGKILL)
-    await until(lambda: not before & set(processes_of(run_id)))
-    [run] = await wait_for_runs(node, [run_id], 60)
+    async with run_node(settings) as node:
+        [run_id] = await put(node, script(code))
+        await until(lambda: len(processes_of(run_id)) >= 2)
+        before = set(processes_of(run_id))
+        go.touch()
+        for pid in node_of(node).worker_pids:
+            os.kill(pid, signal.SIGKILL)
+        await until(lambda: not before & set(processes_of(run_id)))
+        [run] = await wait_for_runs(node, [run_id], 60)
     assert (run.state, run.attempt, run.losses) == (RunState.COMPLETED, 1, 0)
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_no_more_scripts_run_at_once_than_allowed(settings: Settings) -> None:
     async with run_node(settings.model_copy(update={"script_concurrency": 2})) as app:
         ids = await put(app, *[script("import time; time.sleep(0.3)") for _ in range(6)])
@@ -167,6 +172,7 @@ async def test_scripts_have_a_lane_of_their_own(node: App) -> None:
     assert lease.run_id == run.id
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_a_stopped_node_ends_its_scripts_and_returns_the_runs(settings: Settings) -> None:
     async with run_node(settings) as app:
         [run_id] = await put(app, script(SLEEPS))

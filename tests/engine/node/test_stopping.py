@@ -56,6 +56,7 @@ async def test_sigterm_with_fifty_in_flight_gives_them_back_uncounted(tmp_path: 
         assert not [child for child in children if child.is_running() and child.status() != psutil.STATUS_ZOMBIE]
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_what_finishes_within_the_grace_is_settled(tmp_path: Path) -> None:
     settings = settings_for(tmp_path, shutdown_grace_seconds=5 * SLACK)
     async with run_node(settings) as app:
@@ -105,6 +106,7 @@ async def _live(settings: Settings) -> dict[str, int]:
         await store.close()
 
 
+@pytest.mark.usefixtures("forked_workers")
 @pytest.mark.parametrize("delay_s", [0.0, 0.3])
 async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Settings, delay_s: float) -> None:
     async with open_node(settings) as app:
@@ -129,6 +131,7 @@ async def test_a_claim_under_way_when_the_node_stops_is_given_back(settings: Set
         assert (await kinds(app, run_id))[-1] == "released"
 
 
+@pytest.mark.usefixtures("forked_workers")
 async def test_a_run_past_its_time_when_the_node_stops_does_not_stay_running(settings: Settings) -> None:
     async with run_node(settings.model_copy(update={"shutdown_grace_seconds": 2.5})) as app:
         [run_id] = await put(app, drill("stall", seconds=30, timeout_s=0.5))

@@ -21,6 +21,7 @@ from corral.fetch.browser.launch_args import (
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.passes import ProxyLimits
 from corral.fetch.robots import Robots
+from tests.chaos.level import by_level
 from tests.fetch.browsing import a_task, engine_of, open_browser, serve
 from tests.fetch.hostile import Hostile
 from tests.slack import SLACK
@@ -222,12 +223,12 @@ async def test_a_cancelled_run_leaves_nothing_open(browser: BrowserExecutor, sit
     assert engine_of(browser) is engine
 
 
-async def test_twenty_pages_leave_no_trace(browser: BrowserExecutor, site: RunningSite) -> None:
+async def test_many_pages_leave_no_trace(browser: BrowserExecutor, site: RunningSite) -> None:
     await browser.execute(a_task(f"{site.url}/empty"))
     engine = engine_of(browser)
     await until(lambda: not engine.browser.contexts, within_s=5)
     before = len(engine._sizes())
-    for start in range(0, 20, 4):
+    for start in range(0, by_level(12, 20), 4):
         tasks = [a_task(f"{site.url}/shop/{number + 1}", "name") for number in range(start, start + 4)]
         outcomes = await asyncio.gather(*[browser.execute(task) for task in tasks])
         assert [type(outcome) for outcome in outcomes] == [Fetched] * 4

@@ -5,7 +5,6 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from corral.fetch.browser.profile_folder import BrowserHome, homes_root, sweep_h
 from corral.fetch.limits import MIB
 from tests.fetch.browsing import a_task, engine_of, needs_chromium, open_browser, serve
 from tests.fetch.hostile import Hostile
+from tests.forked.process import start_process
 from tests.slack import SLACK
 from tests.waiting import until
 
@@ -155,15 +155,11 @@ async def test_a_worn_browser_is_replaced_when_nobody_is_in_it(site: RunningSite
 @pytest.mark.parametrize("group", [True, False])
 async def test_a_killed_worker_leaves_no_process_and_its_folder_is_swept(site: RunningSite, group: bool) -> None:
     needs_chromium()
-    worker = subprocess.Popen(
-        [sys.executable, "-c", WORKER, str(site.port)],
-        stdout=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        cwd=Path(__file__).parents[3],
-    )
+    # A fork has a session of its own.
+    arguments = [WORKER, str(site.port)]
+    worker = start_process(arguments, module="-c", env=os.environ, cwd=Path(__file__).parents[3])
     assert worker.stdout is not None
-    home, *numbers = (await asyncio.to_thread(worker.stdout.readline)).split()
+    home, *numbers = (await asyncio.to_thread(worker.stdout.readline)).decode().split()
     processes = [psutil.Process(int(number)) for number in numbers]
     assert len(processes) >= 4
     assert Path(home).is_dir()

@@ -1,10 +1,12 @@
 """From a job to its record by way of a browser, through a node and its worker process."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
 from corral.demo import RunningSite, running_site
 from corral.domain.fields.spec import FieldSpec
@@ -19,7 +21,7 @@ from tests.fetch.browsing import needs_chromium
 from tests.fetch.hostile import PAGE, ROUTES, Hostile, Request
 from tests.waiting import until
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.browser]
 
 
 def a_job(site: RunningSite, path: str, *names: str, strategy: Strategy = Strategy.AUTO) -> Job:
@@ -76,16 +78,23 @@ def browsers_of(app: App) -> list[BrowserProcess]:
     return [record for record in found if record is not None and is_browser(record.pid)]
 
 
-def a_hostile_job(hostile: Hostile, path: str, max_attempts: int) -> Job:
+def a_hostile_job(den: Hostile, path: str, max_attempts: int) -> Job:
     fields = (FieldSpec("title"),)
     now = datetime.now(UTC)
-    return Job(JobId(new_id()), hostile.url(path), fields, now, strategy=Strategy.BROWSER, max_attempts=max_attempts)
+    return Job(JobId(new_id()), den.url(path), fields, now, strategy=Strategy.BROWSER, max_attempts=max_attempts)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def app(tmp_path_factory: pytest.TempPathFactory, den: Hostile) -> AsyncIterator[App]:
+    needs_chromium()
+    settings = settings_for(tmp_path_factory.mktemp("node"), egress_allow=f"127.0.0.1/32:{den.port}", workers=1)
+    async with run_node(settings) as opened:
+        yield opened
 
 
 async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
-    tmp_path: Path, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+    app: App, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_chromium()
     is_open = asyncio.Event()
 
     async def answer_when_open(request: Request) -> None:
@@ -93,42 +102,36 @@ async def test_a_browser_that_is_killed_costs_its_runs_no_attempt(
         await request.answer(PAGE, "Content-Type: text/html")
 
     monkeypatch.setitem(ROUTES, "/later", answer_when_open)
-    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
-    async with run_node(settings) as app:
-        jobs = [a_hostile_job(hostile, f"/later?{number}", 1) for number in range(2)]
-        runs = [await start(app, job, probes=False) for job in jobs]
-        await until(lambda: hostile.count_requests("/later?0") == hostile.count_requests("/later?1") == 1, within_s=20)
-        [browser] = browsers_of(app)
-        browser.kill()
-        await until(lambda: hostile.count_requests("/later?0") == hostile.count_requests("/later?1") == 2, within_s=20)
-        is_open.set()
-        for run in await wait_for_runs(app, [run.id for run in runs]):
-            assert (run.state, run.attempt, run.max_attempts) == (RunState.COMPLETED, 1, 1), run
-            assert [entry["outcome"] for entry in run.attempts] == ["unknown", "fetched"]
-            history = await events(app, run.id)
-            assert [event.kind for event in history] == ["created", "started", "released", "started", "completed"]
-            assert (history[2].meta["reason"], history[2].meta["failure_code"]) == ("browser_crash", "unknown")
-            assert len(await app.store.records.of_run(run.id, "", 10)) == 1
-        await sound(app)
+    jobs = [a_hostile_job(den, f"/later?{number}", 1) for number in range(2)]
+    runs = [await start(app, job, probes=False) for job in jobs]
+    await until(lambda: den.count_requests("/later?0") == den.count_requests("/later?1") == 1, within_s=20)
+    [browser] = browsers_of(app)
+    browser.kill()
+    await until(lambda: den.count_requests("/later?0") == den.count_requests("/later?1") == 2, within_s=20)
+    is_open.set()
+    for run in await wait_for_runs(app, [run.id for run in runs]):
+        assert (run.state, run.attempt, run.max_attempts) == (RunState.COMPLETED, 1, 1), run
+        assert [entry["outcome"] for entry in run.attempts] == ["unknown", "fetched"]
+        history = await events(app, run.id)
+        assert [event.kind for event in history] == ["created", "started", "released", "started", "completed"]
+        assert (history[2].meta["reason"], history[2].meta["failure_code"]) == ("browser_crash", "unknown")
+        assert len(await app.store.records.of_run(run.id, "", 10)) == 1
+    await sound(app)
 
 
 async def test_a_page_that_always_ends_its_browser_is_given_up(
-    tmp_path: Path, hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+    app: App, den: Hostile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needs_chromium()
-
     async def kill_the_browser(request: Request) -> None:
         for browser in browsers_of(app):
             browser.kill()
 
     monkeypatch.setitem(ROUTES, "/deadly", kill_the_browser)
-    settings = settings_for(tmp_path, egress_allow=f"127.0.0.1/32:{hostile.port}", workers=1)
-    async with run_node(settings) as app:
-        run = await start(app, a_hostile_job(hostile, "/deadly", 2))
-        [run] = await wait_for_runs(app, [run.id], timeout_s=40)
-        assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "unknown", "browser_crash")
-        assert (run.attempt, len(run.attempts)) == (2, 3), "one more than was allowed, because one did not count"
-        assert await kinds(app, run.id) == [
-            *("created", "started", "released", "started", "retry_scheduled", "started", "failed"),
-        ]
-        await sound(app)
+    run = await start(app, a_hostile_job(den, "/deadly", 2))
+    [run] = await wait_for_runs(app, [run.id], timeout_s=40)
+    assert (run.state, run.failure_code, run.failure_detail) == (RunState.FAILED, "unknown", "browser_crash")
+    assert (run.attempt, len(run.attempts)) == (2, 3), "one more than was allowed, because one did not count"
+    assert await kinds(app, run.id) == [
+        *("created", "started", "released", "started", "retry_scheduled", "started", "failed"),
+    ]
+    await sound(app)

@@ -43,9 +43,11 @@ WALLED_OFF = {"image", "font", "preconnect", "dns-prefetch", "stun", "transport"
 # The headless shell does nothing about these, with or without walls.
 IDLE = {"preconnect", "dns-prefetch"}
 TABS = 4
+# On a busy machine some of it comes to nothing at the first try: pages do not wait for ever.
+TRIES = 3
 # When there is little time each way gets a share of the addresses, another one than the way before it: each address is
-# still tried by some way of every group.
-SHARE = by_level(8, 1)
+# still tried by some way of the scripts or documents, which are more than the shares.
+SHARES = {"scripts": 16, "documents": 16, "frames": 8, "past HTTP": 8}
 ASKED = {
     "turn": by_level(2, 10)
 }  # how many distinct addresses the proxy must have been asked for, to have been tried at all
@@ -84,13 +86,13 @@ async def test_no_way_out_of_a_page_reaches_a_forbidden_address(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     browser, egress = behind_walls
-    share_of = min(SHARE, len(GROUPS[group]))
+    share_of = by_level(SHARES[group], 1)
     urls: dict[str, list[str]] = {}
     for way in GROUPS[group]:
         port = world.port(way)
         share = deal_out(port, CHEAP.index(way), len(CHEAP)) if way in CHEAP else ()
         every = [*for_pages(port, few=group == "frames"), *share]
-        urls[way] = every[len(urls) % share_of :: share_of]
+        urls[way] = every[[*WAYS].index(way) % share_of :: share_of]
     world.serve_urls(monkeypatch, urls)
     told = await read_report(browser, world)
     assert world.silent(GROUPS[group])
@@ -161,8 +163,7 @@ async def test_the_canaries_hear_every_way_where_there_are_no_walls(
         chromium = await playwright.chromium.launch(executable_path=find_chromium(), chromium_sandbox=False)
         tab = await chromium.new_page()
         reached: dict[str, int] = {}
-        # On a busy machine some of it comes to nothing at the first try: pages wait for a second at most.
-        for _ in range(3):
+        for _ in range(TRIES):
             await tab.goto(world.den.url("/many"))
             await tab.wait_for_function("document.getElementById('done').textContent", timeout=30_000)
             reached = {way: max(world.heard[way].connections, world.datagrams[way]) for way in WAYS}
@@ -178,9 +179,14 @@ async def test_a_page_asks_in_every_way_where_it_is_allowed(world: World, monkey
     """The walls are for what is forbidden: what a run may reach it reaches, but by the ways no run needs."""
     world.forget()
     world.serve_urls(monkeypatch, {way: [f"http://127.0.0.1:{world.port(way)}/"] for way in WAYS})
+    heard: set[str] = set()
     async with open_browser("127.0.0.1/32:*") as (browser, _):
-        await read_report(browser, world)
-    assert {way for way in WAYS if not world.silent((way,))} == {*WAYS} - WALLED_OFF
+        for _ in range(TRIES):
+            await read_report(browser, world)
+            heard = {way for way in WAYS if not world.silent((way,))}
+            if heard >= {*WAYS} - WALLED_OFF:
+                break
+    assert heard == {*WAYS} - WALLED_OFF
 
 
 async def test_no_target_of_a_run_is_a_forbidden_address(

@@ -8,6 +8,7 @@ from corral.fetch.egress.client import Egress
 from corral.fetch.http import HttpExecutor
 from corral.fetch.proxy.route import Proxies
 from corral.fetch.robots import Robots
+from tests.chaos.level import LEVEL
 from tests.fetch.egress.ssrf_helpers import canary, each, patient
 from tests.fetch.hostile import Hostile
 from tests.fetch.proxy.proxies_helpers import a_task, address, executors
@@ -44,7 +45,9 @@ async def test_no_proxy_is_itself_a_forbidden_address(hostile: Hostile, scheme: 
             assert isinstance(outcome, Failed), url
             assert outcome.code in ("policy", "network"), (url, outcome)
 
-        await each(corpus(heard.port), check)
+        # When there is little time, each scheme gets one half.
+        share = corpus(heard.port) if LEVEL else corpus(heard.port)[scheme == "http" :: 2]
+        await each(share, check)
     await proxies.close()
     await egress.close()
     assert heard.connections == hostile.connections == 0

@@ -9,7 +9,7 @@ from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing.messages import ReaderLimits
 from tests.fetch.parser_builders import ORDINARY, a_request, open_pool
 
-_LIMITS = ReaderLimits(cpu_s=1.0, code_wall_s=4.0, answer_bytes=2_000_000)
+_LIMITS = ReaderLimits(cpu_s=0.3, code_wall_s=4.0, answer_bytes=2_000_000)
 _ENDS: dict[str, tuple[str, str]] = {
     "endless loop": ("def parse(page):\n    while True: pass", "shop.py: parse "),
     "sleep": ("import time\ndef parse(page): time.sleep(600)", "did not return within 4 s"),

@@ -1,8 +1,6 @@
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +11,7 @@ import uvloop
 
 from corral.domain.fields.spec import FieldSpec
 from corral.domain.ports.execution import Task
-from corral.domain.runs.outcome import Failed, Fetched
+from corral.domain.runs.outcome import Failed
 from corral.domain.runs.payload.stored import Payload
 from corral.extract.page_reader import ReadAnswer, read_page
 from corral.extract.value_limit import DEFAULT_CHARS
@@ -24,17 +22,17 @@ from corral.fetch.parsing.pool import ParsePool
 from corral.fetch.parsing.process import ReadingBroke
 from corral.fetch.robots import Robots
 from tests.extract.pages.builders import READ_TIME
-from tests.fetch.browsing import a_task, open_browser
 from tests.fetch.hostile import ROUTES, Hostile, Request
 from tests.fetch.parser_builders import ORDINARY, SLOW, URL, a_request, measure_lag, open_pool, wait_until_gone
+from tests.forked.process import start_process
 from tests.slack import SLACK
 
 # What is promised of a machine that has nothing else to do is 0.25 s.
 MAX_LAG_S = 0.25 * SLACK
-QUICK = ReaderLimits(cpu_s=1.0)
+QUICK = ReaderLimits(cpu_s=0.6)
 TITLE = FieldSpec("title")
 # Every paragraph is compared with all that stand before it.
-PARAGRAPHS = b"<title>t</title>" + b"<p>a</p>" * 60_000
+PARAGRAPHS = b"<title>t</title>" + b"<p>a</p>" * 30_000
 BOMB = "x ~ p"
 
 
@@ -104,8 +102,8 @@ async def test_twenty_megabytes_of_text_are_read() -> None:
 
 
 async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_replaced() -> None:
-    request = a_request(b'<a href="/x">y</a>' * 500_000)
-    async with open_pool(ReaderLimits(address_bytes=300 * 2**20, resident_bytes=100 * 2**20)) as pool:
+    request = a_request(b'<a href="/x">y</a>' * 200_000)
+    async with open_pool(ReaderLimits(address_bytes=200 * 2**20, resident_bytes=100 * 2**20), is_forked=False) as pool:
         before = pool.pids
         failed = await pool.read(request, 60)
         assert isinstance(await pool.read(a_request(ORDINARY)), ReadAnswer)
@@ -116,8 +114,8 @@ async def test_a_page_that_takes_too_much_memory_is_refused_and_its_reader_repla
 
 
 async def test_a_reader_that_has_grown_is_replaced_before_the_next_page_pays_for_it() -> None:
-    request = a_request(b'<a href="/x">y</a>' * 300_000, TITLE)
-    async with open_pool(ReaderLimits(resident_bytes=300 * 2**20)) as pool:
+    request = a_request(b'<a href="/x">y</a>' * 50_000, TITLE)
+    async with open_pool(ReaderLimits(resident_bytes=140 * 2**20), is_forked=False) as pool:
         pids = [pool.pids[1]]
         for _ in range(3):
             answer = await pool.read(request, 60)
@@ -150,7 +148,7 @@ def _page_faults(pid: int) -> int:
 
 async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
     request = a_request(PARAGRAPHS, TITLE, FieldSpec("bomb", css=BOMB), FieldSpec("first", css="p"))
-    async with open_pool(ReaderLimits(selector_s=0.5)) as pool, measure_lag() as lag:
+    async with open_pool(ReaderLimits(selector_s=0.2)) as pool, measure_lag() as lag:
         answer = await pool.read(request, 20)
     assert isinstance(answer, ReadAnswer)
     assert answer.record == {"title": "t", "bomb": None, "first": "a"}
@@ -161,7 +159,7 @@ async def test_a_selector_that_takes_too_long_costs_its_field_only() -> None:
 
 async def test_a_page_full_of_such_selectors_is_given_up() -> None:
     fields = [FieldSpec(f"bomb {number}", css=BOMB, all=True) for number in range(20)]
-    async with open_pool(ReaderLimits(selector_s=0.3)) as pool:
+    async with open_pool(ReaderLimits(selector_s=0.1)) as pool:
         failed = await pool.read(a_request(PARAGRAPHS, *fields), 20)
     assert isinstance(failed, Failed)
     assert (failed.code, failed.detail) == ("limit", "parse")
@@ -210,7 +208,7 @@ async def test_a_reader_lost_while_idle_is_not_noticed(number: signal.Signals) -
 
 
 async def test_the_process_behind_the_readers_is_replaced_too() -> None:
-    async with open_pool() as pool:
+    async with open_pool(is_forked=False) as pool:
         before = pool.pids
         os.kill(before[0], signal.SIGKILL)
         assert isinstance(await pool.read(a_request(ORDINARY), 20), ReadAnswer)
@@ -256,7 +254,7 @@ async def test_a_new_reader_is_there_at_once() -> None:
 
 async def test_waiting_for_a_reader_counts_as_time_of_the_run() -> None:
     async with open_pool() as pool:
-        busy = asyncio.create_task(pool.read(a_request(SLOW * 2)))
+        busy = asyncio.create_task(pool.read(a_request(SLOW)))
         await asyncio.sleep(0.05)
         waiting = await pool.read(a_request(ORDINARY), 0.1)
         assert isinstance(waiting, Failed)
@@ -325,11 +323,13 @@ asyncio.run(main())
 
 
 async def test_nothing_outlives_a_worker_that_was_killed() -> None:
-    with subprocess.Popen([sys.executable, "-c", WORKER], stdout=subprocess.PIPE, text=True) as worker:
-        assert worker.stdout is not None
-        pids = [int(word) for word in worker.stdout.readline().split()]
-        assert len(pids) == 2
-        worker.kill()
+    worker = start_process([WORKER], module="-c", env=os.environ, cwd=Path(__file__).parents[3])
+    assert worker.stdout is not None
+    with worker.stdout as output:
+        pids = [int(word) for word in output.readline().split()]
+    assert len(pids) == 2
+    worker.kill()
+    worker.wait()
     await wait_until_gone(pids)
 
 
@@ -350,20 +350,6 @@ async def test_a_hostile_page_fails_its_run_with_what_was_known(
     assert url in outcome.message
     assert outcome.stats["http_status"] == 200
     assert outcome.stats["timings"]["parse_ms"] > 500
-
-
-@pytest.mark.browser
-async def test_a_rendered_page_is_read_there_too(hostile: Hostile, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def route(request: Request) -> None:
-        await request.answer(b"<title>t</title>" + b"<p>a</p>" * 30_000, "Content-Type: text/html")
-
-    monkeypatch.setitem(ROUTES, "/many", route)
-    fields = [{"name": "title"}, {"name": "bomb", "css": BOMB}]
-    async with open_pool(ReaderLimits(selector_s=0.5)) as pool, open_browser(hostile.port, reader=pool) as browser:
-        outcome = await browser.execute(a_task(hostile.url("/many"), fields=fields, timeout_s=60))
-    assert isinstance(outcome, Fetched)
-    assert outcome.records == ({"title": "t", "bomb": None},)
-    assert outcome.stats["problems"] == {"bomb": "limit:selector"}
 
 
 async def test_a_host_with_expensive_pages_does_not_hold_up_the_pages_of_another() -> None:

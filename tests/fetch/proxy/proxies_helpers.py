@@ -56,3 +56,5 @@ def name_of(outcome: Outcome) -> str:
 
 
 WAYS = ["http", pytest.param("browser", marks=pytest.mark.browser)]
+# For what other tests show of a browser already, which costs a start of its own each time.
+MOSTLY_HTTP = ["http", pytest.param("browser", marks=[pytest.mark.browser, pytest.mark.long])]

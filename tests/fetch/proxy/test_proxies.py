@@ -52,16 +52,22 @@ async def test_a_page_comes_through_the_proxy_which_is_told_an_address(
         assert PASSWORD.encode() not in upstream.carried, "what the proxy knows us by is not for the site"
 
 
-@pytest.mark.parametrize("by", WAYS)
-@pytest.mark.parametrize(
-    "answers, told",
-    [
-        (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
-        (b"HTTP/1.1 407 No\r\n\r\n", "407"),
-        (b"SSH-2.0-OpenSSH_9.2\r\n\r\n\r\n\r\n", "not HTTP"),
-        (b"", "in time"),
-    ],
-)
+FAULTY = {
+    "502": (b"HTTP/1.1 502 Bad Gateway\r\n\r\n", "502"),
+    "407": (b"HTTP/1.1 407 No\r\n\r\n", "407"),
+    "SSH": (b"SSH-2.0-OpenSSH_9.2\r\n\r\n\r\n\r\n", "not HTTP"),
+    "silence": (b"", "in time"),
+}
+# A browser's start each: when there is little time, it gets one that answers and one that does not.
+FAULTY_WAYS = [
+    pytest.param(by, *FAULTY[fault], id=f"{by}-{fault}", marks=[pytest.mark.browser, *late] if by == "browser" else [])
+    for by in ("http", "browser")
+    for fault in FAULTY
+    for late in ([pytest.mark.long] if fault in ("502", "SSH") else [],)
+]
+
+
+@pytest.mark.parametrize("by, answers, told", FAULTY_WAYS)
 async def test_a_proxy_that_does_not_do_its_work_is_named_and_not_gone_around(
     by: str, answers: bytes, told: str, hostile: Hostile
 ) -> None:

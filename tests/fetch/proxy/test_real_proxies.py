@@ -9,7 +9,7 @@ from corral.domain.runs.outcome import Failed, Fetched
 from tests.fetch.browsing import needs_chromium
 from tests.fetch.certificates import Issued, authority, certificate
 from tests.fetch.hostile import Hostile, hostile_server
-from tests.fetch.proxy.proxies_helpers import PASSWORD, WAYS, a_task, address, executors, name_of
+from tests.fetch.proxy.proxies_helpers import MOSTLY_HTTP, PASSWORD, WAYS, a_task, address, executors, name_of
 from tests.fetch.upstream import upstream_proxy
 from tests.services import Tinyproxy, tinyproxy
 from tests.services.ports import free_port
@@ -53,7 +53,7 @@ async def test_a_page_and_one_over_tls_come_through_tinyproxy(
         assert name_of(refused) == "network:tls", "a proxy changes nothing about whose certificate it is"
 
 
-@pytest.mark.parametrize("by", WAYS)
+@pytest.mark.parametrize("by", MOSTLY_HTTP)
 async def test_tinyproxy_wants_its_password(by: str, proxy: Tinyproxy, hostile: Hostile) -> None:
     if by == "browser":
         needs_chromium()
@@ -65,7 +65,7 @@ async def test_tinyproxy_wants_its_password(by: str, proxy: Tinyproxy, hostile: 
     assert hostile.connections == 0
 
 
-@pytest.mark.parametrize("by", WAYS)
+@pytest.mark.parametrize("by", MOSTLY_HTTP)
 async def test_a_target_that_tinyproxy_cannot_reach_is_a_fault_of_the_proxy(by: str, proxy: Tinyproxy) -> None:
     if by == "browser":
         needs_chromium()

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from corral.store.tables import Document, metadata
 from corral.store.to_postgres.migrate import move, plan
 from corral.store.to_postgres.rows import STEADY, _canonical, tables_to_copy
 from corral.store.to_postgres.target import address_of
-from tests import services
+from tests import forked, services
 from tests.chaos.level import LEVEL
 from tests.store.builders import (
     CREATED,
@@ -234,7 +233,7 @@ async def test_killed_anywhere_one_place_counts_and_the_next_move_ends_it(path: 
     running = await claim(store)
     await store.close()
     environment = {**os.environ, "CORRAL_CRASH_AT": point}
-    command = [sys.executable, "-c", _CODE, str(path), target]
+    command = [*forked.command("-c"), _CODE, str(path), target]
     killed = subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
     assert killed.returncode == -signal.SIGKILL
 

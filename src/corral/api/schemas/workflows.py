@@ -60,41 +60,7 @@ class WorkflowTaskRead(BaseModel):
     result: Any
 
 
-class WorkflowSummary(BaseModel):
-    id: str
-    run_id: str = Field(description="the latest run; each recovery is a run of its own")
-    name: str
-    version: int
-    digest: str
-    priority: str
-    job_id: str | None
-    status: WorkflowStatusName
-    is_partial: bool = Field(description="completed, but a step was partial: see error_message")
-    progress: int
-    current_step: int
-    total_steps: int
-    completed_tasks: int
-    failed_tasks: int
-    skipped_tasks: int
-    running_tasks: int
-    total_tasks: int
-    recovery_attempts: int
-    max_recovery_attempts: int
-    waits_for_person: bool
-    started_at: datetime | None
-    completed_at: datetime | None
-    last_checkpoint: datetime | None = Field(description="when the latest step ended")
-    error_message: str | None
-    failure_code: str | None
-    created_at: datetime
-
-
-class WorkflowRead(WorkflowSummary):
-    tasks: list[WorkflowTaskRead]
-
-
-class WorkflowProgress(BaseModel):
-    workflow_id: str
+class _WorkflowCounts(BaseModel):
     job_id: str | None
     status: WorkflowStatusName
     is_partial: bool
@@ -112,6 +78,35 @@ class WorkflowProgress(BaseModel):
     started_at: datetime | None
     completed_at: datetime | None
     last_checkpoint: datetime | None
+
+
+# The fields of the last base come first in an answer.
+class _WorkflowIdentity(BaseModel):
+    id: str
+    run_id: str = Field(description="the latest run; each recovery is a run of its own")
+    name: str
+    version: int
+    digest: str
+    priority: str
+
+
+class WorkflowSummary(_WorkflowCounts, _WorkflowIdentity):
+    is_partial: bool = Field(description="completed, but a step was partial: see error_message")
+    last_checkpoint: datetime | None = Field(description="when the latest step ended")
+    error_message: str | None
+    failure_code: str | None
+    created_at: datetime
+
+
+class WorkflowRead(WorkflowSummary):
+    tasks: list[WorkflowTaskRead]
+
+
+class _WorkflowReference(BaseModel):
+    workflow_id: str
+
+
+class WorkflowProgress(_WorkflowCounts, _WorkflowReference):
     tasks: list[WorkflowTaskRead]
 
 

@@ -32,7 +32,11 @@ class Suspicions:
         while len(self._answered) > _MAX_PAGES:
             self._answered.popitem(last=False)
         pending = self._pending.pop(key, [])
-        return [use, *(replace(each, verdict=Verdict.FAULT) for _, each in pending if each.id != use.id)]
+        # A proxy does not decide about its own earlier failure: the site may have been slow then.
+        return [
+            use,
+            *(replace(each, verdict=Verdict.NOTHING if each.id == use.id else Verdict.FAULT) for _, each in pending),
+        ]
 
     def expire(self, now: float) -> list[ProxyUse]:
         """Return old uses that no other use decided, with the verdict `nothing`."""

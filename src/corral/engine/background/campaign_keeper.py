@@ -1,6 +1,5 @@
 """Follow open campaigns on every node: start sites whose dependencies have ended, and close ended campaigns."""
 
-import asyncio
 import functools
 import itertools
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,11 +9,12 @@ import structlog
 
 from corral.domain.campaigns.campaign import Campaign, campaign_progress
 from corral.domain.campaigns.raised_alerts import RaisedAlerts
-from corral.domain.errors import CampaignNotFound, StorageError, StorageMoved
+from corral.domain.errors import CampaignNotFound
 from corral.domain.ports.campaigns import CampaignStore
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import NewRun
+from corral.engine.repeat import repeat_step
 
 log = structlog.get_logger()
 
@@ -57,16 +57,15 @@ class CampaignKeeper:
         self.take_alerts: Callable[[list[str]], None] = lambda _: None  # for a node that executes only chosen runs
 
     async def run(self) -> None:
-        for count in itertools.count():
-            try:
-                await self.follow()
-                if count % _CLEAN_EVERY == 0:
-                    await self._store.forget(_RETENTION_S)
-            except StorageMoved:
-                return
-            except StorageError as error:
-                log.warning("campaigns_not_followed", reason=error.message)
-            await asyncio.sleep(_EVERY_S)
+        counts = itertools.count()
+
+        async def step() -> None:
+            is_cleaning = next(counts) % _CLEAN_EVERY == 0
+            await self.follow()
+            if is_cleaning:
+                await self._store.forget(_RETENTION_S)
+
+        await repeat_step(step, _EVERY_S, lambda error: log.warning("campaigns_not_followed", reason=error.message))
 
     async def follow(self) -> None:
         for campaign_id in await self._store.list_open():

@@ -121,8 +121,21 @@ class HostLimiter:
             case VisitReport():
                 self._apply_report(host, holder, message)
             case CrawlDelay():
-                host.crawl_delay_s, host.crawl_delay_until = message.delay_s, self.clock() + _CRAWL_DELAY_TTL_S
-                self._serve(host)
+                self._apply_crawl_delay(host, message.delay_s)
+
+    def _apply_crawl_delay(self, host: HostState, delay_s: float) -> None:
+        now = self.clock()
+        is_new = host.crawl_delay_until <= now
+        host.crawl_delay_s, host.crawl_delay_until = delay_s, now + _CRAWL_DELAY_TTL_S
+        if is_new and +host.lent:  # a visit in a lent slot has just begun: the next one comes a delay later
+            self._postpone(host, now, self.rules_of(host))
+        self._serve(host)
+
+    def _postpone(self, host: HostState, now: float, rules: HostRules) -> None:
+        """Let the next request begin no earlier than one delay from now."""
+        pace = host.condition.pace
+        pace = replace(pace, next_at=max(pace.next_at, now + host.condition.delay_s(rules)))
+        host.condition = replace(host.condition, pace=pace)
 
     def _add_requests(self, host: HostState, holder: SlotHolder, count: int, at_once: int) -> None:
         host.at_once = max(host.at_once, at_once)
@@ -241,9 +254,7 @@ class HostLimiter:
         if grant.slots:
             self.short.pop(host.host_key, None)
         if grant.is_contested and grant.slots and not had:  # another node may have requested the host a moment ago
-            pace = host.condition.pace
-            pace = replace(pace, next_at=max(pace.next_at, now + host.condition.delay_s(rules)))
-            host.condition = replace(host.condition, pace=pace)
+            self._postpone(host, now, rules)
         over = host.condition.pace.active - grant.slots - host.called.total()
         for holder, count in host.lent.items():
             called = min(over, count - host.called[holder])

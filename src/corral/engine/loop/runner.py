@@ -12,13 +12,14 @@ from typing import Any, Protocol
 
 import structlog
 
-from corral.domain.errors import CorralError, RunNotFound, StorageError, StorageMoved
+from corral.domain.errors import CorralError, RunNotFound
 from corral.domain.ids import Owner
 from corral.domain.loop.state import LoopState, end_cycle, is_due
 from corral.domain.runs.event import EventDraft, EventKind
 from corral.domain.runs.payload.reconcile import ReconcilePayload
 from corral.domain.runs.queues import Waker
 from corral.domain.runs.run import RECONCILE, NewRun, Run
+from corral.engine.repeat import repeat_step
 from corral.engine.worker.kinds.registry import find_kind
 
 log = structlog.get_logger()
@@ -54,14 +55,7 @@ class LoopRunner:
 
     async def run(self) -> None:
         try:
-            while True:
-                try:
-                    await self.step()
-                except StorageMoved:
-                    return
-                except StorageError as error:
-                    log.warning("loop_paused", reason=error.message)
-                await asyncio.sleep(_STEP_EVERY_S)
+            await repeat_step(self.step, _STEP_EVERY_S, lambda error: log.warning("loop_paused", reason=error.message))
         finally:
             with contextlib.suppress(CorralError):
                 await asyncio.shield(self._rows.leave(self._owner))

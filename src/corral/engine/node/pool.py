@@ -22,7 +22,7 @@ from corral.engine.proxies.messages import ToProxyPool
 from corral.engine.proxies.pool import refuse_proxies
 from corral.engine.worker import messages as wire
 from corral.engine.worker.marker import SharedMark
-from corral.runtime.process import OomKills, make_link, process_state
+from corral.runtime.process import OomKills, environment_without_settings, make_link, process_state
 
 log = structlog.get_logger()
 
@@ -173,7 +173,7 @@ class WorkerPool:
                 log.warning("worker_silent_killed", pid=worker.process.pid, runs=len(worker.held))
                 why = f"killed after {worker.silent_rounds} s without a heartbeat"
                 # A process in the stopped state received SIGSTOP from outside Corral.
-                is_stopped = process_state(worker.process.pid) in "Tt"
+                is_stopped = process_state(worker.process.pid) in ("T", "t")
                 self.kill_for(worker, why, DeathCause.OUTSIDE if is_stopped else DeathCause.SILENCE)
 
     # -- the life of a worker process ----------------------------------------------------------------
@@ -230,7 +230,7 @@ class WorkerPool:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,
-                env=_child_environment(),
+                env=environment_without_settings(),
             )
         except OSError:
             ours.close()
@@ -330,11 +330,6 @@ def losses_of(worker: WorkerProcess, held: Sequence[HeldLease], exit_status: str
     log.warning("worker_lost", pid=worker.process.pid, exit=exit_status, cause=cause.value, runs=len(held), run=run_id)
     blames, tail = assign_blame(cause, keys, executing), worker.stderr_tail()
     return [Loss(each.lease, blames[each.lease.key], exit_status, tail) for each in held]
-
-
-def _child_environment() -> dict[str, str]:
-    """Return the environment without settings: they reach a worker over its connection, and no script may see them."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("APP_")}
 
 
 def _kill(process: asyncio.subprocess.Process) -> None:

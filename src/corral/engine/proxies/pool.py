@@ -130,8 +130,8 @@ class ProxyPool:
     def _count(self, decided: list[ProxyUse], own: ProxyUse | None = None) -> None:
         now = time.time()
         for use in decided:
-            # A decided suspect was already counted when it was reported.
-            if (own is None or own.verdict is Verdict.SUSPECT or use.id != own.id) and self._suspects[use.id] > 0:
+            # Every other use was a suspect, and counted as one when it was reported.
+            if use is not own and self._suspects[use.id] > 0:
                 self._suspects -= Counter([use.id])  # an empty count is removed
                 self._suspects_at -= Counter([(use.id, use.site)])
             if use.verdict is Verdict.NOTHING:

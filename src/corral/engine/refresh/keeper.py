@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from corral.domain.errors import CorralError, StorageError, StorageMoved
+from corral.domain.errors import CorralError
 from corral.domain.ports.stores import EngineStore
 from corral.domain.proxies.config import ProxyConfig
 from corral.domain.proxies.refresh import RefreshProgress
 from corral.domain.runs.queues import Waker
 from corral.engine.refresh.usecases import ProxyPools, draft_check
+from corral.engine.repeat import repeat_step
 
 log = structlog.get_logger()
 
@@ -62,14 +63,7 @@ class PoolKeeper:
         self._mirrored: RefreshProgress | None = None
 
     async def run(self) -> None:
-        while True:
-            try:
-                await self.step()
-            except StorageMoved:
-                return
-            except StorageError as error:
-                log.warning("proxy_pool_paused", reason=error.message)
-            await asyncio.sleep(_EVERY_S)
+        await repeat_step(self.step, _EVERY_S, lambda error: log.warning("proxy_pool_paused", reason=error.message))
 
     async def step(self) -> None:
         await self._follow_refresh()

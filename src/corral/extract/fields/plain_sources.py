@@ -17,7 +17,21 @@ from corral.extract.values import storable
 _CONFIDENCE = 0.9
 
 
-class JsonSource:
+class _PlainSource:
+    """A document has no base address and no language of its own."""
+
+    def absolute(self, reference: str) -> str:
+        return reference
+
+    def can_be_searched(self) -> bool:
+        return True
+
+    @property
+    def language(self) -> str | None:
+        return None
+
+
+class JsonSource(_PlainSource):
     """A JSON document or a value in it: paths select anywhere, bare names are looked up among the top-level keys."""
 
     def __init__(self, value: Any, text: str | None = None) -> None:
@@ -54,22 +68,12 @@ class JsonSource:
     def count(self, spec: FieldSpec) -> int:
         return sum(1 for _ in _select(self._value, spec.jsonpath)) if spec.jsonpath else 0
 
-    def absolute(self, reference: str) -> str:
-        return reference
-
-    def can_be_searched(self) -> bool:
-        return True
-
-    @property
-    def language(self) -> str | None:
-        return None
-
     @lazy_property
     def _keys(self) -> dict[str, Any]:
         return {plain(key): value for key, value in self._value.items()} if isinstance(self._value, Mapping) else {}
 
 
-class TextSource:
+class TextSource(_PlainSource):
     """A plain text, whose only field is the text itself."""
 
     def __init__(self, text: str) -> None:
@@ -91,16 +95,6 @@ class TextSource:
 
     def count(self, spec: FieldSpec) -> int:  # noqa: ARG002 - nothing is selected in a text
         return 0
-
-    def absolute(self, reference: str) -> str:
-        return reference
-
-    def can_be_searched(self) -> bool:
-        return True
-
-    @property
-    def language(self) -> str | None:
-        return None
 
 
 def _select(document: Any, path: str) -> Iterator[Any]:

@@ -6,9 +6,8 @@ from selectolax.lexbor import LexborNode
 
 from corral.extract.page import Page
 from corral.extract.readable.blocks import HEADINGS, Block, word_set
-from corral.extract.readable.inline import SKIPPED, is_unseen, link_target
+from corral.extract.readable.inline import image_source, is_omitted, link_target
 
-_MAX_DEPTH = 60
 _BLOCK_ELEMENTS = HEADINGS | word_set(
     "p ul ol li dl dt dd table thead tbody tfoot tr th td caption blockquote figure figcaption section article"
     " details summary"
@@ -64,7 +63,7 @@ class HtmlRenderer:
         if tag == "img":
             return self._image(node)
         attributes = node.attributes
-        if tag in SKIPPED or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
+        if is_omitted(tag, attributes, depth):
             return ""
         inner = "".join(self._read_kids(node, depth + 1))
         if tag not in _INLINE_ELEMENTS:
@@ -76,8 +75,8 @@ class HtmlRenderer:
 
     def _image(self, node: LexborNode) -> str:
         attributes = node.attributes
-        source = attributes.get("src") or attributes.get("data-src")
-        if not source or source.startswith("data:"):
+        source = image_source(attributes)
+        if source is None:
             return ""
         return f'<img src="{escape(self._page.absolute(source))}" alt="{escape(attributes.get("alt") or "")}">'
 

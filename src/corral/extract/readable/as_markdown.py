@@ -7,9 +7,8 @@ from selectolax.lexbor import LexborNode
 from corral.extract.page import Page
 from corral.extract.readable.as_text import cell_texts
 from corral.extract.readable.blocks import HEADINGS, Block
-from corral.extract.readable.inline import SKIPPED, is_unseen, link_target
+from corral.extract.readable.inline import BREAK, image_source, is_omitted, link_target
 
-_MAX_DEPTH = 60
 _MARKS = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _CODE = frozenset(("code", "kbd", "samp", "tt"))
 _SPECIAL = re.compile(r"([\\`*_\[\]<])")
@@ -86,7 +85,7 @@ class MarkdownRenderer:
             pieces = [self._read(node, 0) for node in block.inline]
         else:
             return _escape(block.text)
-        lines = [" ".join(line.split()) for line in "".join(pieces).split("\x01")]
+        lines = [" ".join(line.split()) for line in "".join(pieces).split(BREAK)]
         return "  \n".join(line for line in lines if line)
 
     def _read(self, node: LexborNode, depth: int) -> str:
@@ -94,11 +93,11 @@ class MarkdownRenderer:
         if tag == "-text":
             return _escape(node.text_content or "")
         if tag == "br":
-            return "\x01"
+            return BREAK
         if tag == "img":
             return self._image(node)
         attributes = node.attributes
-        if tag in SKIPPED or depth > _MAX_DEPTH or (attributes and is_unseen(attributes)):
+        if is_omitted(tag, attributes, depth):
             return ""
         if tag in _CODE:
             text = " ".join(node.text(deep=True).split())
@@ -115,8 +114,8 @@ class MarkdownRenderer:
 
     def _image(self, node: LexborNode) -> str:
         attributes = node.attributes
-        source = attributes.get("src") or attributes.get("data-src")
-        if not source or source.startswith("data:"):
+        source = image_source(attributes)
+        if source is None:
             return ""
         return f"![{_escape(' '.join((attributes.get('alt') or '').split()))}](<{self._page.absolute(source)}>)"
 
@@ -128,7 +127,7 @@ def _escape(text: str) -> str:
 def _mark(text: str, mark: str) -> str:
     """Put the marks directly around the words: `** word**` is not emphasis in Markdown."""
     inner = text.strip()
-    if not inner or "\x01" in inner:
+    if not inner or BREAK in inner:
         return text
     start = text[: len(text) - len(text.lstrip())]
     return f"{start}{mark}{inner}{mark}{text[len(text.rstrip()) :]}"

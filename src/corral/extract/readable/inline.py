@@ -22,6 +22,12 @@ def link_target(attributes: dict[str, str | None]) -> str | None:
     return None if href.lower().startswith(("javascript:", "data:", "vbscript:")) else href or None
 
 
+def image_source(attributes: dict[str, str | None]) -> str | None:
+    """Return the reference of an image; None for data URLs and empty ones."""
+    source = attributes.get("src") or attributes.get("data-src")
+    return None if not source or source.startswith("data:") else source
+
+
 class InlineReader:
     """Reads the inline elements of one page. They share few classes, so the check of a class is cached."""
 
@@ -76,6 +82,11 @@ class InlineReader:
         if is_hidden is None:
             is_hidden = self._unseen_classes[class_name] = is_unseen_inline(class_name)
         return is_hidden
+
+
+def is_omitted(tag: str, attributes: dict[str, str | None], depth: int) -> bool:
+    """Return whether an inline element is left out of markup: not displayed, or nested too deeply."""
+    return tag in SKIPPED or depth > _MAX_DEPTH or (bool(attributes) and is_unseen(attributes))
 
 
 def is_unseen(attributes: dict[str, str | None]) -> bool:

@@ -84,8 +84,24 @@ class HopRequest:
     first_byte_s: float | None = None  # raises FetchLimits.first_byte_s
 
 
-def tls_options(*, verifies_tls: bool) -> dict[str, Any]:
-    return {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
+def client_options(limits: FetchLimits, user_agent: str, *, verifies_tls: bool) -> dict[str, Any]:
+    """Return the options of every client: limits, and no redirects, cookies or decoding of its own."""
+    unverified = {} if verifies_tls else {"tls_verify": False, "tls_verify_hostname": False}
+    return {
+        "user_agent": user_agent,
+        "redirect": redirect.Policy.none(),
+        "referer": False,
+        "cookie_store": False,
+        "gzip": False,
+        "brotli": False,
+        "deflate": False,
+        "zstd": False,
+        "connect_timeout": timedelta(seconds=limits.connect_s),
+        "read_timeout": timedelta(seconds=limits.first_byte_s),
+        "http1_options": wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
+        "http2_options": wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
+        **unverified,
+    }
 
 
 @cache
@@ -100,28 +116,16 @@ def _runtime() -> wreq.Runtime:
 def open_client(
     pinned: PinnedAddress, limits: FetchLimits, user_agent: str, *, verifies_tls: bool = True
 ) -> wreq.Client:
-    """Open a client that dials only the pinned addresses, without redirects, cookies or decoding of its own."""
+    """Open a client that dials only the pinned addresses."""
     dns = wreq.DnsOptions()
     dns.add_resolve(pinned.host, [ip_address(ip) for ip in pinned.ips])
     return wreq.Client(
-        user_agent=user_agent,
         runtime=_runtime(),
         dns_options=dns,
-        redirect=redirect.Policy.none(),
-        referer=False,
-        cookie_store=False,
         no_proxy=True,  # proxies of the environment would bypass the pin
-        gzip=False,
-        brotli=False,
-        deflate=False,
-        zstd=False,
-        connect_timeout=timedelta(seconds=limits.connect_s),
-        read_timeout=timedelta(seconds=limits.first_byte_s),
         pool_idle_timeout=timedelta(seconds=30),
         pool_max_idle_per_host=64,  # with fewer than the concurrent requests, nearly every page would open a connection
-        http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
-        http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
-        **tls_options(verifies_tls=verifies_tls),
+        **client_options(limits, user_agent, verifies_tls=verifies_tls),
     )
 
 

@@ -6,20 +6,18 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import cast
 
 from corral.extract.page_reader import ReadAnswer
 from corral.fetch.parsing import messages as wire
-from corral.runtime.process import make_link
+from corral.runtime.buffered_link import BufferedLink
+from corral.runtime.process import environment_without_settings, make_link, process_state
+from corral.runtime.watchdog import Watchdog
 
 _START_S = 20.0
 _FORK_S = 5.0
 _EXIT_S = 2.0
-_CHECK_EVERY_S = 0.25
 # Upper limit of the bodies of a batch of pages; a larger page is sent alone.
 BATCH_BYTES = 512 * 1024
 
@@ -78,7 +76,7 @@ class ParseProcess:
                 start_new_session=True,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
-                env={name: value for name, value in os.environ.items() if not name.startswith("APP_")},
+                env=environment_without_settings(),
             )
         except OSError as error:
             ours.close()
@@ -105,7 +103,7 @@ class ParseProcess:
             if pid is None:
                 raise CannotRead("a parsing process ended while starting")
             pidfd = os.pidfd_open(pid)
-            _, link = await asyncio.get_running_loop().create_unix_connection(_Link, sock=ours)
+            _, link = await asyncio.get_running_loop().create_unix_connection(BufferedLink, sock=ours)
             return Reader(self, pid, pidfd, link)
         except OSError as error:
             ours.close()
@@ -155,52 +153,10 @@ class ParseProcess:
 OnAnswer = Callable[[ReadAnswer | ReadingBroke], None]
 
 
-class _Link(asyncio.Protocol):
-    """The connection to a reader. Data is buffered even while no task waits for it."""
-
-    def __init__(self) -> None:
-        self.arrived = bytearray()
-        self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[None] | None = None
-        self._is_lost = False
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)  # by interface: that of uvloop is no subclass
-
-    def data_received(self, data: bytes) -> None:
-        self.arrived += data
-        self._wake()
-
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        self._is_lost = True
-        self._wake()
-
-    def _wake(self) -> None:
-        if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(None)
-
-    async def answer(self) -> tuple[bytes, bytes]:
-        """Return the next answer; raise ConnectionError if the reader ends before it."""
-        while (answer := wire.pop_answer(self.arrived)) is None:
-            if self._is_lost:
-                raise ConnectionResetError
-            self._waiting = asyncio.get_running_loop().create_future()
-            await self._waiting
-        return answer
-
-    def send(self, parts: list[bytes]) -> None:
-        if self._transport is not None:
-            self._transport.writelines(parts)
-
-    def close(self) -> None:
-        if self._transport is not None:
-            self._transport.abort()
-
-
 class Reader:
     """A process that reads page after page until it is stopped or a page exceeds its limits."""
 
-    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: _Link) -> None:
+    def __init__(self, parent: ParseProcess, pid: int, pidfd: int, link: BufferedLink) -> None:
         self._parent = parent
         self._pidfd = pidfd
         self._link = link
@@ -218,12 +174,12 @@ class Reader:
         """
         answered = self.pages
         self.pages += len(questions)
-        watch = _Watch(self, wall_s)
+        watchdog = Watchdog(wall_s, self.kill, lambda: process_state(self.pid) in ("T", "t"))
         try:
             self._send(questions)
             for _ in questions:
-                kind, packed = await self._link.answer()
-                watch.restart()
+                kind, packed = await self._next_answer()
+                watchdog.restart()
                 answered += 1
                 is_bug = kind == wire.BUG
                 on_answer(ReadingBroke(packed.decode("utf-8", "replace")) if is_bug else wire.decode_answer(packed))
@@ -235,13 +191,21 @@ class Reader:
             code = await self.end()
             field_index = self._parent.selector_at() if code == -signal.SIGVTALRM else None
             unsent = max(0, self._parent.pages_read() - answered)
-            return ReaderExit(code, field_index, unsent, self._parent.runs_code(), watch.has_killed)
+            return ReaderExit(code, field_index, unsent, self._parent.runs_code(), watchdog.has_killed)
         except BaseException:
             self.kill()  # a late answer would be mistaken for the answer to another page
             raise
         finally:
-            watch.end()
+            watchdog.end()
         return None
+
+    async def _next_answer(self) -> tuple[bytes, bytes]:
+        """Return the next answer; raise ConnectionError if the reader ends before it."""
+        while (answer := wire.pop_answer(self._link.received)) is None:
+            if self._link.is_lost:
+                raise ConnectionResetError
+            await self._link.wait()
+        return answer
 
     def _send(self, questions: Sequence[wire.Question]) -> None:
         parts = []
@@ -265,31 +229,6 @@ class Reader:
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
 
-class _Watch:
-    """Kills a reader that makes no progress in wall time. The kernel limits its processor time."""
-
-    def __init__(self, reader: Reader, wall_s: float) -> None:
-        self._reader = reader
-        self._wall_s = wall_s
-        self.has_killed = False
-        self.restart()
-        self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
-
-    def restart(self) -> None:
-        """Restart the timer after an answer: each page has its own time limit."""
-        self._until = time.monotonic() + self._wall_s
-
-    def end(self) -> None:
-        self._timer.cancel()
-
-    def _check(self) -> None:
-        if time.monotonic() > self._until or _is_stopped(self._reader.pid):
-            self.has_killed = True
-            self._reader.kill()
-        else:
-            self._timer = asyncio.get_running_loop().call_later(_CHECK_EVERY_S, self._check)
-
-
 async def _receive(link: socket.socket, size: int) -> bytes | None:
     """Read exactly `size` bytes; None if the other side closes the connection first."""
     if size == 0:
@@ -304,12 +243,3 @@ async def _receive(link: socket.socket, size: int) -> bytes | None:
                 return None
             done += count
     return bytes(data)
-
-
-def _is_stopped(pid: int) -> bool:
-    try:
-        # The second field is the name, in brackets, and may contain anything.
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state in "Tt"

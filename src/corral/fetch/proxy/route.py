@@ -3,10 +3,8 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import timedelta
 
 import wreq
-from wreq import redirect
 
 from corral.domain.net.proxy import OpenProxy, RouteKind
 from corral.domain.net.url import Target
@@ -14,7 +12,7 @@ from corral.domain.runs.outcome import Failed
 from corral.fetch.egress.client import Egress
 from corral.fetch.egress.context import Route
 from corral.fetch.egress.dns import PinnedAddress
-from corral.fetch.egress.wire import Head, HopRequest, send, tls_options
+from corral.fetch.egress.wire import Head, HopRequest, client_options, send
 from corral.fetch.faults import fault
 from corral.fetch.limits import MIB, FetchLimits
 from corral.fetch.proxy.forward_proxy import ForwardProxy
@@ -135,20 +133,7 @@ class ProxiedRoute(_EgressRoute):
 
 def _open_client(address: str, granted: ProxyPass, egress: Egress, *, verifies_tls: bool) -> wreq.Client:
     """Open one client per run: the forward proxy distinguishes runs by their credentials."""
-    limits = egress.limits
     return wreq.Client(
-        user_agent=egress.user_agent,
         proxies=[wreq.Proxy.all(address, username=granted.username, password=granted.password)],
-        redirect=redirect.Policy.none(),
-        referer=False,
-        cookie_store=False,
-        gzip=False,
-        brotli=False,
-        deflate=False,
-        zstd=False,
-        connect_timeout=timedelta(seconds=limits.connect_s),
-        read_timeout=timedelta(seconds=limits.first_byte_s),
-        http1_options=wreq.Http1Options(max_headers=limits.max_headers, max_buf_size=4 * limits.max_header_bytes),
-        http2_options=wreq.Http2Options(max_header_list_size=limits.max_header_bytes, enable_push=False),
-        **tls_options(verifies_tls=verifies_tls),
+        **client_options(egress.limits, egress.user_agent, verifies_tls=verifies_tls),
     )

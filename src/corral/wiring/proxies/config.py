@@ -12,6 +12,7 @@ from corral.domain.net.url import parse_target
 from corral.domain.proxies.config import ProxyConfig, parse_config, read_policy
 from corral.domain.proxies.refresh import RefreshProgress
 from corral.engine.refresh.keeper import Mirror
+from corral.files.yaml_file import read_yaml
 from corral.settings import Settings
 
 _MAX_BYTES = 1024 * 1024
@@ -20,7 +21,7 @@ _CONFIG_S = 10
 
 def load_proxy_config(settings: Settings) -> ProxyConfig:
     """Read the configuration; a missing file is an empty one. BadConfiguration names every problem."""
-    config = parse_config(_read_yaml(settings.proxy_config))
+    config = parse_config(_read_file(settings.proxy_config))
     if config.problems:
         raise BadConfiguration([f"{settings.proxy_config}: {problem}" for problem in config.problems])
     return config
@@ -57,17 +58,8 @@ def refresh_mirror(settings: Settings) -> Mirror:
     return put
 
 
-def _read_yaml(path: Path) -> Any:
-    if not path.is_file():
-        return None
-    import yaml  # noqa: PLC0415 - only where a file is read
-
+def _read_file(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
-            return yaml.safe_load(file.read(_MAX_BYTES).decode())
-    except OSError as error:
-        raise BadConfiguration([f"{path} cannot be read ({error.strerror})"]) from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = "" if line is None else f" (line {line + 1})"
-        raise BadConfiguration([f"{path} is not valid YAML{where}"]) from None
+        return read_yaml(path, _MAX_BYTES) if path.is_file() else None
+    except FileNotFoundError:
+        return None

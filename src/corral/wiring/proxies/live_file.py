@@ -1,8 +1,6 @@
 """The usable proxies as a file for other programs: `live_proxies.json`."""
 
 import asyncio
-import os
-import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +15,7 @@ from corral.domain.net.proxy import OpenProxy
 from corral.domain.proxies.pooled import PooledProxy
 from corral.domain.proxies.refresh import RefreshProgress
 from corral.engine.refresh.keeper import Publisher
+from corral.files.private_file import replace_private
 from corral.settings import Settings
 from corral.store.store import Store
 from corral.wiring.proxies.config import load_proxy_config
@@ -37,7 +36,8 @@ def export_proxies(settings: Settings, usable: Sequence[PooledProxy], path: Path
     chosen = [proxy for proxy in usable if with_credentials or proxy.sealed is None]
     rows = [{"proxy": _address(settings, proxy), **_describe(proxy)} for proxy in chosen]
     document = {"generated_at": datetime.now(UTC), "count": len(rows), "proxies": rows}
-    _replace_file(path, orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
+    with replace_private(path) as file:
+        file.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_UTC_Z) + b"\n")
 
 
 def live_file_writer(settings: Settings, store: Store) -> Publisher:
@@ -81,18 +81,3 @@ def _describe(proxy: PooledProxy) -> dict[str, Any]:
         "tls": proxy.has_tls,
         "checked_at": None if checked_at is None else datetime.fromtimestamp(round(checked_at, 3), UTC),
     }
-
-
-def _replace_file(path: Path, data: bytes) -> None:
-    """Write a private file beside `path` and rename it: a reader sees the old list or the new one."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

@@ -1,6 +1,6 @@
 """Read the configuration files of sites: `defaults.yaml`, and one file per site named after its domain."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from corral.domain.site_config.book import SiteFiles, SiteLayer
 from corral.domain.site_config.order import find_cycle
 from corral.domain.site_config.site_key import parse_exact_key
 from corral.domain.site_config.values import find_problems, flatten
+from corral.files.yaml_file import UnreadableYaml, read_marked_yaml
 
 DEFAULTS = "defaults"
 _SUFFIXES = (".yaml", ".yml")
@@ -106,52 +107,16 @@ def _locate(path: Path, marks: Marks, name: str, message: str) -> str:
 
 def _read(path: Path) -> tuple[dict[str, Any], Marks, list[str]]:
     """Return the document, the lines of its values, and the problems of the file."""
-    import yaml  # noqa: PLC0415 - only where a file is read
-
     try:
-        if path.stat().st_size > _MAX_FILE_BYTES:
-            return {}, {}, [f"{path} is larger than {_MAX_FILE_BYTES} bytes"]
-        loader = yaml.SafeLoader(path.read_text(encoding="utf-8"))
-        try:
-            node = loader.get_single_node()
-            document = {} if node is None else loader.construct_document(node)
-        finally:
-            loader.dispose()
-    except (OSError, UnicodeDecodeError) as error:
-        return {}, {}, [f"{path} cannot be read ({error})"]
-    except (yaml.YAMLError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f", line {mark.line + 1}" if mark is not None else ""
-        return {}, {}, [f"{path}{where}: {getattr(error, 'problem', None) or 'is no YAML'}"]
+        document, marks, duplicates = read_marked_yaml(path, _MAX_FILE_BYTES)
+    except FileNotFoundError as error:
+        return {}, {}, [f"{path} cannot be read: {error.strerror}"]
+    except UnreadableYaml as error:
+        where = f"{path}, line {error.line}:" if error.line is not None else path
+        return {}, {}, [f"{where} {error.problem}"]
+    if document is None:
+        return {}, {}, []
     if not isinstance(document, dict):
         return {}, {}, [f"{path}, line 1: must be a mapping of options"]
-    marks = dict(_list_marks(node))
-    doubled = [f"{path}, line {line}: {name} is written twice" for name, line in _list_doubled(node)]
-    return {str(key): value for key, value in document.items()}, marks, doubled
-
-
-def _list_marks(node: Any, prefix: str = "") -> Iterator[tuple[str, int]]:
-    import yaml  # noqa: PLC0415
-
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            path = f"{prefix}{key.value}"
-            yield path, key.start_mark.line + 1
-            yield from _list_marks(value, f"{path}.")
-    elif isinstance(node, yaml.SequenceNode):
-        for index, value in enumerate(node.value):
-            yield f"{prefix}{index}", value.start_mark.line + 1
-
-
-def _list_doubled(node: Any) -> Iterator[tuple[str, int]]:
-    """Yield keys that are written twice: YAML would silently take the last one."""
-    import yaml  # noqa: PLC0415
-
-    if not isinstance(node, yaml.MappingNode):
-        return
-    seen: set[str] = set()
-    for key, value in node.value:
-        if str(key.value) in seen:
-            yield str(key.value), key.start_mark.line + 1
-        seen.add(str(key.value))
-        yield from _list_doubled(value)
+    problems = [f"{path}, line {line}: {name} is written twice" for name, line in duplicates]
+    return {str(key): value for key, value in document.items()}, marks, problems

@@ -1,10 +1,8 @@
 """`corral queue run` on a project with real scripts."""
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -12,8 +10,10 @@ from pathlib import Path
 import pytest
 
 from corral.domain.jobs.job import Priority
+from tests import forked
 from tests.cli.command import Corral
 from tests.cli.verbs.queue.project import Project, task
+from tests.forked.process import start_process
 from tests.slack import SLACK
 from tests.waiting import block_until
 
@@ -203,12 +203,12 @@ def test_a_signal_starts_nothing_more_loses_nothing_and_the_same_command_continu
 
 def test_a_killed_command_loses_nothing_and_doubles_no_task_that_ended(project: Project, corral: Corral) -> None:
     project.write_queue(*(task(number, seconds=0.2) for number in range(1, 9)))
-    command = [sys.executable, "-m", "corral", "queue", "run", "--max-concurrent", "2"]
-    with subprocess.Popen(
-        command, cwd=project.folder, env=corral.environment({}), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
-        block_until(lambda: len(project.ends()) >= 2, within_s=60 * SLACK)
-        os.kill(process.pid, signal.SIGKILL)
+    with (project.folder / "log").open("wb") as log:
+        arguments = ["queue", "run", "--max-concurrent", "2"]
+        process = start_process(arguments, env=corral.environment({}), cwd=project.folder, stdout=log, stderr=log)
+    block_until(lambda: len(project.ends()) >= 2, within_s=60 * SLACK)
+    process.kill()
+    process.wait(20 * SLACK)
     answer = corral("queue", "run", "--json")
     assert (answer.code, answer.json["completed"]) == (0, 8), answer.err
     assert set(project.ends()) == {str(number) for number in range(1, 9)}
@@ -258,7 +258,7 @@ print(json.dumps(orchestrator.execute_all_tasks({filter})))
 def _call(corral: Corral, project: Project, dry_run: bool, priority: str | None) -> dict[str, object]:
     script = _SCRIPT.format(dry_run=dry_run, filter=repr(priority))
     done = subprocess.run(
-        [sys.executable, "-c", script],
+        [*forked.command("-c"), script],
         cwd=project.folder,
         env=corral.environment({}),
         capture_output=True,

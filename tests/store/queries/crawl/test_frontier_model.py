@@ -9,7 +9,7 @@ from typing import Any
 from tests.chaos.level import by_level
 
 FEW = 1_000
-MANY = by_level(20_000, 1_000_000)
+MANY = by_level(10_000, 1_000_000)
 MOST_MB = 300
 
 

@@ -9,27 +9,20 @@ from corral.domain.errors import BadConfiguration, BadInput
 from corral.domain.workflows.parse import parse_workflow
 from corral.domain.workflows.spec import MAX_DEFINITION_BYTES, WorkflowSpec
 from corral.domain.workflows.templates.registry import TEMPLATES, fill_template
+from corral.files.yaml_file import read_marked_yaml, to_plain
 
 
 def read_definition(path: Path) -> Any:
     """Return the document in a YAML or JSON file; raise BadConfiguration if it cannot be read."""
-    import yaml  # noqa: PLC0415 - only where a file is read
-
-    from corral.cli.verbs.workflow.strict_yaml import load_yaml  # noqa: PLC0415
-    from corral.wiring.coverage import to_plain  # noqa: PLC0415
-
     try:
-        if path.stat().st_size > MAX_DEFINITION_BYTES:
-            raise BadConfiguration([f"{path} is larger than {MAX_DEFINITION_BYTES // 1024} KiB"])
-        return to_plain(load_yaml(path.read_text(encoding="utf-8")))
+        document, _, duplicates = read_marked_yaml(path, MAX_DEFINITION_BYTES)
     except FileNotFoundError:
         raise BadConfiguration([f"there is no file {path}; name a definition, or a template with --template"]) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadConfiguration([f"{path}: cannot be read ({error})"]) from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise BadConfiguration([f"{path}: {where}{getattr(error, 'problem', None) or 'is no YAML'}"]) from None
+    if duplicates:
+        raise BadConfiguration(
+            [f"{path}: line {line}: key {key!r} occurs twice in one object" for key, line in duplicates]
+        )
+    return to_plain(document)
 
 
 def load_spec(path: Path | None, template: str | None, params: Sequence[str]) -> WorkflowSpec:

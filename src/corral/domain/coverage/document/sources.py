@@ -1,6 +1,7 @@
 """Read where expected keys come from, and where collected data is stored."""
 
 from collections.abc import Callable, Mapping
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from corral.domain.coverage.document.section import Section, show
@@ -19,18 +20,23 @@ from corral.domain.coverage.spec import (
 )
 from corral.domain.coverage.template import RESERVED, Template, is_name
 
+T = TypeVar("T")
 NamedKeys = tuple[tuple[str, ...], ExpectedKeys]
 
 
 def read_expected(section: Section) -> NamedKeys | None:
     """Read one generator of expected keys, with the names of its dimensions; None if a problem was reported."""
-    kinds = [name for name in section.names if name in _EXPECTED]
+    return _read_one_of(_EXPECTED, section)
+
+
+def _read_one_of(readers: Mapping[str, Callable[[Section], T | None]], section: Section) -> T | None:
+    kinds = [name for name in section.names if name in readers]
     if len(kinds) != 1:
-        section.report("", f"name exactly one of {', '.join(_EXPECTED)}")
+        section.report("", f"name exactly one of {', '.join(readers)}")
         return None
-    keys = _EXPECTED[kinds[0]](section)
+    result = readers[kinds[0]](section)
     section.finish()
-    return keys
+    return result
 
 
 def _read_dimensions(section: Section) -> NamedKeys | None:
@@ -129,13 +135,7 @@ _EXPECTED: dict[str, Callable[[Section], NamedKeys | None]] = {
 
 def read_inventory(section: Section) -> tuple[tuple[str, ...], Inventory] | None:
     """Read an inventory, with the names of the dimensions that it provides."""
-    kinds = [name for name in section.names if name in _INVENTORIES]
-    if len(kinds) != 1:
-        section.report("", f"name exactly one of {', '.join(_INVENTORIES)}")
-        return None
-    inventory = _INVENTORIES[kinds[0]](section)
-    section.finish()
-    return inventory
+    return _read_one_of(_INVENTORIES, section)
 
 
 def _read_folder(parent: Section) -> tuple[tuple[str, ...], Inventory] | None:
