@@ -34,6 +34,7 @@ def rotate(path: Path, max_bytes: int = MAX_BYTES) -> bool:
         # Copy until nothing more arrives: output between the last read and the truncation is lost.
         while chunk := source.read(_COPIED_BYTES):
             rotated.write(chunk)
+        rotated.flush()  # before the source loses it
         source.truncate(0)
     return True
 
