@@ -14,6 +14,7 @@ from tests.shape.files import ROOT
 from tests.stack import Stack
 
 RUNS = 200
+_RUNS_BEFORE = 20
 _ROW = re.compile(r"^\| `(\w+)` \| ([\d.,]+) \|", re.MULTILINE)
 
 
@@ -25,11 +26,12 @@ def model() -> dict[str, float]:
 def test_a_run_costs_what_the_model_says(stack: Stack, redis_server: RedisServer) -> None:
     url = stack.environment["APP_DATABASE_URL"]
     job = stack.job()
-    stack.wait_for_end(stack.start(job)["id"])
+    # After a checkpoint, PostgreSQL logs a page as a whole when it is first changed: not a cost of these runs.
+    _work(stack, job, _RUNS_BEFORE)
     time.sleep(2)
     idle = _difference(url, redis_server, lambda: time.sleep(5))
     busy_s = time.monotonic()
-    busy = _difference(url, redis_server, lambda: _work(stack, job))
+    busy = _difference(url, redis_server, lambda: _work(stack, job, RUNS))
     busy_s = time.monotonic() - busy_s
     connections = _connections(url)
     measured = {
@@ -46,8 +48,8 @@ def test_a_run_costs_what_the_model_says(stack: Stack, redis_server: RedisServer
         assert abs(value - told[name]) <= tolerance * told[name] + 0.3, f"{name}: {value:.2f}, docs say {told[name]}"
 
 
-def _work(stack: Stack, job: dict[str, Any]) -> None:
-    ids = [stack.start(job)["id"] for _ in range(RUNS)]
+def _work(stack: Stack, job: dict[str, Any], count: int) -> None:
+    ids = [stack.start(job)["id"] for _ in range(count)]
     for run_id in ids:
         assert stack.wait_for_end(run_id)["status"] == "completed"
 

@@ -101,7 +101,7 @@ def test_a_second_signal_does_not_wait_for_the_grace_period(corral: Corral, site
     assert process.stderr is not None
 
     process.send_signal(signal.SIGTERM)
-    while "stopping: 1 under way" not in process.stderr.readline():
+    while "stopping: 1 running" not in process.stderr.readline():
         assert process.poll() is None
     process.send_signal(signal.SIGTERM)
 

@@ -167,7 +167,7 @@ def test_malformed_entries_are_named_by_index_and_the_rest_is_executed(project: 
         (("--task-queue", "broken.json"), 78, "broken.json is no JSON"),
         (("--task-queue", "list.json"), 78, "is not a queue file"),
         (("--scraper-config", "nowhere.yaml"), 78, "there is no scraper configuration nowhere.yaml"),
-        (("--scraper-config", "broken.json"), 78, "scrapers"),
+        (("--scraper-config", "broken.json"), 78, "broken.json: line 1: is no YAML"),
         (("--priority", "urgent"), 2, "urgent"),
         (("--max-concurrent", "0"), 2, "--max-concurrent"),
     ],
