@@ -17,7 +17,7 @@ DEV := $(VENV)/.dev-$(call id,requirements-dev.lock)
 BENCH := $(VENV)/.bench-$(call id,requirements-dev.lock requirements-bench.lock)
 
 # Tests spend most of their time waiting: several processes per core are faster, too many make tests late.
-PROCESSES ?= 7
+PROCESSES ?= 6
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -20,9 +20,11 @@ from tests.chaos.report import LINES
 
 _Message = tuple[str, Any]
 _TESTS = Path(__file__).parent
-# Folders whose tests start next to no processes. A test elsewhere takes many times as long.
+# Folders whose tests start next to no processes, and folders whose tests mostly wait for outages and restarts: those
+# are spread over the processes, so that others use the processor meanwhile.
 _QUICK = frozenset({"demo", "domain", "eval", "export", "extract", "shape"})
-_LONGER = 20
+_SLOW = frozenset({"celery_app", "chaos", "deploy", "supervisor"})
+_LONGER, _LONGEST = 20, 150
 
 
 def add_option(parser: pytest.Parser) -> None:
@@ -49,7 +51,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def _weigh(item: pytest.Item) -> int:
     """How long a test takes, compared with others, by its folder."""
     where = item.path.relative_to(_TESTS).parts if item.path.is_relative_to(_TESTS) else ()
-    return 1 if where and where[0] in _QUICK else _LONGER
+    if not where or where[0] not in _QUICK | _SLOW:
+        return _LONGER
+    return 1 if where[0] in _QUICK else _LONGEST
 
 
 def divide(weights: list[int], count: int) -> list[deque[int]]:
