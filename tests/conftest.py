@@ -9,9 +9,10 @@ from httpx._transports import default as transport
 from hypothesis import HealthCheck, settings
 
 from tests import cpu, forked, parallel, services, statements
-from tests.chaos.level import LEVEL, by_level
+from tests.chaos.level import by_level
 from tests.chaos.report import LINES
 from tests.parallel import pytest_runtestloop  # noqa: F401
+from tests.selection import deselect
 
 # numpy would start a thread when a test module is imported, and the forks that run the tests would lack it.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -72,11 +73,8 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What takes long and finds little that the others do not is left to `make chaos`."""
-    late = [] if LEVEL else [item for item in items if item.get_closest_marker("long")]
-    if late:
-        config.hook.pytest_deselected(items=late)
-        items[:] = [item for item in items if item not in late]
+    """Leave tests that take long, and find little that others do not find, to `make chaos`."""
+    deselect(config, items, lambda item: item.get_closest_marker("long") is not None)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.level import LEVEL
+from tests.selection import deselect
 from tests.services import PostgresCluster, RedisServer
 from tests.stack import Stack, corral_distributed, corral_up, demo_site
 
@@ -42,10 +42,7 @@ _ON_BOTH = frozenset(
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    spared = {item for item in items if not LEVEL and _is_spared(item)}
-    if spared:
-        config.hook.pytest_deselected(items=spared)
-        items[:] = [item for item in items if item not in spared]
+    deselect(config, items, _is_spared)
 
 
 def _is_spared(item: pytest.Item) -> bool:

@@ -117,7 +117,7 @@ const all = async (name, urls) => {
   const work = async () => {
     for (let u; (u = left.pop()) !== undefined; about.tried++) {
       // An element may not tell of what it cannot read, nor of what is no address on the web.
-      const longest = is_frame ? FRAME_PATIENCE : name === "transport" ? 1000 : PATIENCE; // nobody answers a transport
+      const longest = is_frame ? FRAME_PATIENCE : name === "transport" ? 1000 : PATIENCE; // a transport has no server
       const patience = !is_readable(u) ? 5 : !is_web(u) ? 100 : longest;
       await Promise.race([Promise.resolve().then(() => ways[name](u)).catch(() => 0), wait(patience)]);
     }

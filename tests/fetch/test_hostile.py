@@ -212,7 +212,7 @@ RETRY_AFTER = [
     ("soon", RunAction.RETRY, None),
     ("1" * 1500, RunAction.FAIL, None),
 ]
-# The decision is the same, whoever has read the header.
+# The decision does not depend on the strategy that read the header.
 LATE_VALUES = frozenset({"-5", "0", RETRY_AFTER[4][0], RETRY_AFTER[5][0], RETRY_AFTER[7][0]})
 
 

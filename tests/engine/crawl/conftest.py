@@ -9,6 +9,7 @@ from tests import forked, services
 from tests.chaos.level import LEVEL
 from tests.cli.command import Corral
 from tests.engine.builders import run_node, settings_for
+from tests.selection import deselect
 from tests.services import PostgresCluster, RedisServer
 from tests.services.sqlite import migrate
 from tests.stack import Stack, corral_distributed, corral_up
@@ -30,10 +31,7 @@ _ALSO_DISTRIBUTED = (
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    spared = {item for item in items if not LEVEL and _is_spared(item)}
-    if spared:
-        config.hook.pytest_deselected(items=spared)
-        items[:] = [item for item in items if item not in spared]
+    deselect(config, items, _is_spared)
 
 
 def _is_spared(item: pytest.Item) -> bool:

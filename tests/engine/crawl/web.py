@@ -149,4 +149,4 @@ def _is_link_to(link: Path, folder: Path) -> bool:
     try:
         return link.readlink() == folder
     except OSError:
-        return False  # the process has ended, or belongs to somebody else
+        return False  # the process has ended, or belongs to another user

@@ -43,7 +43,7 @@ WALLED_OFF = {"image", "font", "preconnect", "dns-prefetch", "stun", "transport"
 # The headless shell does nothing about these, with or without walls.
 IDLE = {"preconnect", "dns-prefetch"}
 TABS = 4
-# On a busy machine some of it comes to nothing at the first try: pages do not wait for ever.
+# On a busy machine some requests fail at the first try, because a page waits for a limited time.
 TRIES = 3
 # When there is little time each way gets a share of the addresses, another one than the way before it: each address is
 # still tried by some way of the scripts or documents, which are more than the shares.
