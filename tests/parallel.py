@@ -23,7 +23,7 @@ _TESTS = Path(__file__).parent
 # Folders whose tests start next to no processes, and folders whose tests mostly wait for outages and restarts: those
 # are spread over the processes, so that others use the processor meanwhile.
 _QUICK = frozenset({"demo", "domain", "eval", "export", "extract", "shape"})
-_SLOW = frozenset({"celery_app", "chaos", "deploy", "supervisor"})
+_SLOW = frozenset({"celery_app", "chaos", "deploy", "docs", "supervisor"})
 _LONGER, _LONGEST = 20, 150
 
 
@@ -94,7 +94,9 @@ class _Distribution:
         self._config = session.config
         self._workers: list[_Worker] = []
         self._weights = [_weigh(item) for item in session.items]
-        self._ranges = divide(self._weights, count)
+        # The slow ones first: one that begins last would run alone at the end.
+        ranges = divide(self._weights, count)
+        self._ranges = [deque(sorted(each, key=lambda test: -self._weights[test])) for each in ranges]
         self._started = 0
 
     def run(self) -> None:
