@@ -38,10 +38,10 @@ def test_of_several_workers_one_is_killed_every_few_seconds(
     history = read(url)
     ended = [history.runs[id_] for id_ in answers.ids]
     assert {(run.state, run.losses) for run in ended} == {("completed", 0)}
-    # Beside other tests a node may wait for the processor for more than the second of the rule.
-    order = read_claim_order(url, patience_s=by_level(3, 1) * PATIENCE_S)
+    order = read_claim_order(url)
     assert order.violations == []
-    assert order.overtaken == []
+    # The second measure is stricter than the rule: beside other tests a node may wait that long for the processor.
+    assert read_claim_order(url, patience_s=by_level(3, 1) * PATIENCE_S).overtaken == []
     waits = measure_reclaims(url, killed)
     assert waits, "nobody was hurt"
     assert max(waits) <= 12 + SLACK
